@@ -31,7 +31,7 @@ const STATEMENTS: &[&str] = &[
 /// Creates a project with `count` issues, of which `open_of_ten` in ten are open. Returns its URL.
 pub async fn make(server: &Server, count: usize, open_of_ten: usize) -> String {
     let url = server.project();
-    open(&url).migrate().await.expect("a server that can be changed");
+    open(&url).make_schema().await.expect("a server that can be changed");
     let client = server.connect().await;
     for statement in STATEMENTS {
         let statement = statement.replace("{s}", schema(&url));

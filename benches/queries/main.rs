@@ -93,7 +93,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
             let target = open(&server.project());
             let source = Arc::clone(&stores[0].1);
             runtime.block_on(async {
-                target.migrate().await.expect("a server that can be changed");
+                target.make_schema().await.expect("a server that can be changed");
                 let transfer = Transfer::of(&*source).await.expect("a store that can be read");
                 target.take_over(&transfer).await.expect("an empty project");
             });

@@ -75,9 +75,20 @@ impl Example {
         let directory = TempDir::with_prefix("ait-example-").context("no directory for it")?;
         let options_of_store = StoreOptions { syncs_changes: false, ..StoreOptions::default() };
         let opened = OpenStore::at(&directory.path().join("issues.json"), options_of_store);
-        large(&opened, opened.tracker.now()).await?;
-        let listeners = Listeners::bind(SocketAddr::new(address, 0)).await?;
-        let port = listeners.port()?;
+        let begin = async {
+            large(&opened, opened.tracker.now()).await?;
+            let listeners = Listeners::bind(SocketAddr::new(address, 0)).await?;
+            let port = listeners.port()?;
+            anyhow::Ok((listeners, port))
+        };
+        let (listeners, port) = match begin.await {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Its threads would write to the directory that goes.
+                opened.tracker.close().await;
+                return Err(error);
+            }
+        };
         let ending = options.streams.child_token();
         let options = WebOptions {
             project_name: "example".to_owned(),

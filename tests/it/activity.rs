@@ -299,7 +299,7 @@ fn activity_page_paginates_and_filters_events() {
     assert_eq!(numbers, [6, 5, 4, 1]);
     let steps = body.split_once("<ol class=\"steps\">").unwrap().1.split_once("</ol>").unwrap().0;
     assert_eq!(steps.matches("<li").count(), 2, "{steps}");
-    assert!(steps.contains("claimed for work") && steps.contains("completed"), "{steps}");
+    assert!(steps.contains("claimed") && steps.contains("completed"), "{steps}");
     let (numbers, _) = page(port, "/activity?kind=completed");
     assert_eq!(numbers, [3]);
     assert_eq!(link(&body, "next"), None);

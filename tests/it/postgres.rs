@@ -120,7 +120,7 @@ async fn claims_in_a_large_project_read_few_index_entries() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1;
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let client = server.connect().await;
     let fill = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors, active) \
         SELECT lpad(to_hex(n), 32, '0')::uuid, n::bigint << 20, n % 2 * 2, n % 3, 2, n, false, false, '{a}', 0 \

@@ -42,7 +42,7 @@ async fn the_store_recovers_when_a_stopped_server_restarts() {
 async fn an_earlier_schema_is_left_alone() {
     let Some(server) = shared() else { return };
     let url = server.project();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let schema = url.split_once("schema=").unwrap().1;
     let client = server.connect().await;
     client.batch_execute(&format!("UPDATE {schema}.meta SET version = 11")).await.unwrap();
@@ -62,7 +62,7 @@ async fn an_earlier_schema_is_left_alone() {
 async fn a_newer_schema_is_left_alone() {
     let Some(server) = shared() else { return };
     let url = server.project();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let schema = url.split_once("schema=").unwrap().1;
     let client = server.connect().await;
     client.batch_execute(&format!("UPDATE {schema}.meta SET version = 999")).await.unwrap();
@@ -87,7 +87,7 @@ async fn processes_that_migrate_at_once_agree() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let stores: Vec<_> = (0..6).map(|_| open(&url)).collect();
-    let migrated = futures::future::join_all(stores.iter().map(PostgresStore::migrate)).await;
+    let migrated = futures::future::join_all(stores.iter().map(PostgresStore::make_schema)).await;
     assert!(migrated.iter().all(Result::is_ok), "{migrated:?}");
     apply(&stores[0], add(1, Classification::Bug), at(0)).await.unwrap();
     assert_eq!(stores[5].counts().await.unwrap().total(), 1);
@@ -98,7 +98,7 @@ async fn missing_rights_are_named() {
     let Some(server) = shared() else { return };
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1.to_owned();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let client = server.connect().await;
     let role = format!("r_{schema}");
     let grants = format!(
@@ -127,7 +127,7 @@ async fn missing_rights_are_named() {
     assert_eq!(store.counts().await.unwrap().total(), 2);
     // The role has no access to another project.
     let other = server.project();
-    open(&other).migrate().await.unwrap();
+    open(&other).make_schema().await.unwrap();
     let other = other.split_once("schema=").unwrap().1;
     let error = open(&format!("{}?schema={other}", server.url(&role))).counts().await.unwrap_err();
     assert!(is_about(&error, &["permission denied"]), "{error}");
@@ -139,7 +139,7 @@ async fn the_least_rights_suffice() {
     let Some(server) = shared() else { return };
     let worker = async || {
         let url = server.project();
-        open(&url).migrate().await.unwrap();
+        open(&url).make_schema().await.unwrap();
         let schema = url.split_once("schema=").unwrap().1;
         open(&format!("{}?schema={schema}", server.url(&server.worker(&url).await)))
     };
@@ -240,7 +240,7 @@ async fn health_names_missing_indexes_bloat_and_old_snapshots() {
     let url = server.project();
     let schema = url.split_once("schema=").unwrap().1;
     let store = open(&url);
-    store.migrate().await.unwrap();
+    store.make_schema().await.unwrap();
     let known = async || store.health(Probe::Known).await.database.unwrap();
     assert_eq!(known().await.missing_indexes, Vec::<String>::new());
     let client = server.connect().await;
@@ -279,12 +279,12 @@ async fn a_password_error_names_pgpass_and_hides_the_password() {
     };
     let error = loop {
         // The server may not have reloaded its rules yet.
-        match PostgresStore::new(options("wr0ng")).migrate().await {
+        match PostgresStore::new(options("wr0ng")).make_schema().await {
             Ok(()) => tokio::task::yield_now().await,
             Err(error) => break error,
         }
     };
     assert!(is_about(&error, &["password", "~/.pgpass"]), "{error}");
     assert!(!error.to_string().contains("wr0ng") && !format!("{error:?}").contains("wr0ng"));
-    PostgresStore::new(options("right")).migrate().await.unwrap();
+    PostgresStore::new(options("right")).make_schema().await.unwrap();
 }

@@ -144,7 +144,7 @@ async fn events_of_a_server_with_lower_transaction_ids_are_seen() {
 async fn a_server_without_a_free_connection_says_so() {
     let Some(server) = Server::start(&["max_connections=6"]) else { return };
     let url = server.project();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let (mut held, begun) = (Vec::new(), Instant::now());
     // Recently closed connections may still count for a moment.
     let own = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";

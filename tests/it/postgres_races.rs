@@ -39,7 +39,7 @@ impl Scene {
         let server = shared()?;
         let url = server.project();
         let stores = [(); 2].map(|()| Arc::new(open(&url)));
-        stores[0].migrate().await.unwrap();
+        stores[0].make_schema().await.unwrap();
         let (gate, schema) = (server.connect().await, url.split_once("schema=")?.1);
         let trigger = format!(
             "CREATE FUNCTION {schema}.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \

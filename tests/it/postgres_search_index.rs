@@ -63,7 +63,7 @@ impl Database {
 
     /// Makes the project of a role, in the schema of its name.
     async fn migrate(&self, role: &str) {
-        open(&self.url(role, role)).migrate().await.unwrap();
+        open(&self.url(role, role)).make_schema().await.unwrap();
     }
 
     /// Returns the schema of the extension.

@@ -60,7 +60,7 @@ async fn live_processes_reconnect_when_connections_go_silent() {
     let project = server.project();
     let relay = Relay::start(&server).await;
     let (store, other) = (open(&relay.url(&server, &project)), open(&project));
-    other.migrate().await.unwrap();
+    other.make_schema().await.unwrap();
     let clients = store.clients();
     let client =
         tokio::task::spawn_blocking(move || clients.begin_process()).await.unwrap().unwrap();
@@ -88,7 +88,7 @@ async fn live_processes_reconnect_when_connections_go_silent() {
 async fn commits_without_a_confirmation_are_uncertain() {
     let Some(server) = Server::start(&["synchronous_standby_names=away"]) else { return };
     let url = server.project();
-    open(&format!("{url}&options=-c%20synchronous_commit%3Dlocal")).migrate().await.unwrap();
+    open(&format!("{url}&options=-c%20synchronous_commit%3Dlocal")).make_schema().await.unwrap();
     let (store, direct) = (Arc::new(open(&url)), server.connect().await);
     let change = |n, time: Timestamp| {
         let store = Arc::clone(&store);

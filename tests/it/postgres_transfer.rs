@@ -124,7 +124,7 @@ async fn a_database_that_is_not_empty_is_refused() {
 async fn the_least_rights_suffice_for_a_migration() {
     let Some(server) = shared() else { return };
     let url = server.project();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let role = server.worker(&url).await;
     let schema = url.split_once("schema=").unwrap().1;
     let database = open(&format!("{}?schema={schema}", server.url(&role)));
@@ -188,7 +188,7 @@ async fn a_killed_migration_leaves_the_database_empty() {
     let path = place.path();
     run(path, &["add", "one"]).ok();
     run(path, &["next"]).ok();
-    open(&url).migrate().await.unwrap();
+    open(&url).make_schema().await.unwrap();
     let mut client = server.connect().await;
     let held = client.transaction().await.unwrap();
     let lock = format!("LOCK TABLE {schema}.issue_texts IN ACCESS EXCLUSIVE MODE");

@@ -59,7 +59,7 @@ fn the_projects_page_lists_all_projects_with_their_counts() {
     let url = format!("http://localhost:{}", plain.port);
     for shown in [
         format!("<a class=\"title\" href=\"{url}/\">"),
-        format!("data-name=\"Waiting\"><a href=\"{url}/?status=created\">2</a>"),
+        format!("data-name=\"Created\"><a href=\"{url}/?status=created\">2</a>"),
         format!("data-name=\"Questions\"><a href=\"{url}/board\">1</a>"),
         "data-name=\"In progress\">0<".to_owned(),
         other.path().file_name().unwrap().to_str().unwrap().to_owned(),
@@ -185,7 +185,7 @@ fn the_board_of_a_project_is_told_in_bounds() {
     assert_eq!(cards[0]["title"].as_str().unwrap().chars().count(), 201);
     assert_eq!(cards[0]["id"], id(0));
     let body = get(listing.port, "/projects/board").body;
-    assert_eq!(body.matches("<article").count(), 40);
+    assert_eq!(body.matches("<article class=\"card\"").count(), 40);
     let more = format!("<a href=\"http://localhost:{}/?status=created\">", plain.port);
     let (_, rest) = body.split_once(&more).unwrap_or_else(|| panic!("{body}"));
     assert!(rest.starts_with("<bdi>api</bdi> 20 more</a>"), "{rest}");
@@ -238,7 +238,9 @@ fn a_server_that_tells_nonsense_harms_no_other_card() {
         };
         // A server has a second to answer, which is little on a busy machine.
         let mut tries = (0..20).map(|_| load());
-        let body = tries.find(|body| body.matches("<article").count() == count + 1).unwrap();
+        let body = tries
+            .find(|body| body.matches("<article class=\"card\"").count() == count + 1)
+            .unwrap();
         assert!(body.contains("own one</a>"), "{body}");
         assert_eq!(body.contains("does not answer"), count == 0, "{body}");
         assert!(!body.contains("<script>") && !body.contains("javascript:"), "{body}");

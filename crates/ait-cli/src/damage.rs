@@ -17,6 +17,14 @@ pub async fn say_damage(tracker: &Tracker) -> Option<StoreError> {
     Some(damage)
 }
 
+/// Says the same once more than [`say_damage`] did before, about what only the reads of a large store have found. A read
+/// that fails for another reason makes no failure of what was done.
+pub async fn say_found_damage(tracker: &Tracker) {
+    if said_damage().is_none() && tracker.damage().await.is_some_and(|found| found.is_damage()) {
+        say_damage(tracker).await;
+    }
+}
+
 /// Returns what [`say_damage`] has said.
 pub fn said_damage() -> Option<&'static str> {
     SAID.get().map(String::as_str)

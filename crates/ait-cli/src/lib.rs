@@ -101,7 +101,7 @@ use ait_tracker::{BackupError, Maintenance, StoreError, Tracker};
 pub use aliases::{rewritten as in_our_words, with_own_name};
 pub use client_hooks::Arguments as ClientHookArguments;
 pub use config::{Arguments as ConfigArguments, run as show_config};
-pub use damage::{said_damage, say_damage};
+pub use damage::{said_damage, say_damage, say_found_damage};
 pub use demo::{Arguments as DemoArguments, tell as tell_of_demo};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use error_json::{print_error, print_usage_error, wants_json};
@@ -322,13 +322,12 @@ pub async fn run(command: &QueueCommand, context: &CommandContext<'_>) -> Result
         command if command.handles_damage() => None,
         _ => say_damage(context.tracker).await,
     };
-    if let Some(damage) = damage.as_ref().filter(|_| command.needs_intact_store()) {
-        return Err(damage.clone().into());
+    if let Some(damage) = damage.filter(|_| command.needs_intact_store()) {
+        return Err(damage.into());
     }
     let ended = run_on_queue(command, context).await;
-    // What is damaged in a large store may have been found only now.
-    if ended.is_ok() && damage.is_none() && !command.handles_damage() {
-        say_damage(context.tracker).await;
+    if ended.is_ok() && !command.handles_damage() {
+        say_found_damage(context.tracker).await;
     }
     match ended.as_ref().err().and_then(refusal) {
         Some(DomainError::AmbiguousReference { reference, candidates, count }) => {

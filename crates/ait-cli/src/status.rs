@@ -15,7 +15,7 @@ use super::output::{FAINT, STRONG, of_status};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use super::table::{Cell, Column, rows};
-use super::{ExitStatus, Output, no_issues, said_damage, sanitize, say_damage};
+use super::{ExitStatus, Output, no_issues, sanitize, say_damage, say_found_damage};
 use ait_domain::thresholds::OLD_CLAIM_AFTER_MS;
 use ait_domain::{ClientId, Counts, Issue, IssueId, Query, Status, Timestamp};
 use ait_http::processes::{ProcessEntry, Registry};
@@ -185,10 +185,7 @@ pub async fn run(
         leases: tracker.leases().await.unwrap_or_default().into_iter().filter_map(lease).collect(),
         processes,
     };
-    // The reads may have found what is damaged in a large store.
-    if said_damage().is_none() {
-        say_damage(tracker).await;
-    }
+    say_found_damage(tracker).await;
     if arguments.format.json {
         output.json(&report)?;
     } else {

@@ -61,7 +61,7 @@ impl Project {
     async fn new(database: &Server) -> Self {
         let url = &database.project();
         let server = open(url);
-        server.migrate().await.unwrap();
+        server.make_schema().await.unwrap();
         let admin = database.connect().await;
         let schema = url.split_once("schema=").unwrap().1.to_owned();
         let (clients, observer) = (server.clients(), Observer(open(url).clients()));

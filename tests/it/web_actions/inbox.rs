@@ -37,7 +37,11 @@ fn a_row_is_put_off_until_its_issue_changes_or_for_a_day() {
     let port = server.port;
     let [first, second] = filed(directory.path());
     assert_eq!(rows(port), (2, 0));
-    assert_eq!(form(port).with("done", &first).done(), "/inbox?done=put-off");
+    let done = form(port).with("done", &first).done();
+    assert!(done.starts_with("/inbox?done=put-off&row="), "{done}");
+    // The notice takes it back, and no address names anything but a row.
+    let takes_back = |address: &str| get(port, address).body.contains("class=\"undo\"");
+    assert!(takes_back(&done) && !takes_back("/inbox?done=put-off&row=%22%3E"));
     form(port).with("snooze", &second).done();
     assert_eq!(rows(port), (0, 2));
     assert!(!get(port, "/").body.contains("?kind=placeholder_title"), "the number says the same");

@@ -24,7 +24,7 @@ pub(super) struct Database {
     pub options: Arc<PostgresOptions>,
     pub sql: Statements,
     connections: OnceCell<Arc<Connections>>,
-    is_migrated: Arc<OnceCell<()>>,
+    is_made: Arc<OnceCell<()>>,
     /// The position of the newest numbered event that this process knows.
     pub newest: watch::Sender<EventPosition>,
     /// The sequence number of the latest commit of this process.
@@ -39,7 +39,7 @@ impl Database {
             sql: Statements::new(options.schema()),
             options: Arc::new(options),
             connections: OnceCell::new(),
-            is_migrated: Arc::default(),
+            is_made: Arc::default(),
             newest: watch::Sender::default(),
             committed: watch::Sender::default(),
             horizon: Arc::default(),
@@ -64,16 +64,16 @@ impl Database {
     /// Makes the schema, unless it is there.
     pub async fn ready(&self) -> Result<&Connections, Failure> {
         let connections = self.connections().await?;
-        if !self.is_migrated.initialized() {
-            let is_migrated = Arc::clone(&self.is_migrated);
+        if !self.is_made.initialized() {
+            let is_made = Arc::clone(&self.is_made);
             let schema = self.schema().to_owned();
             let of_task = Arc::clone(connections);
             // It goes on when its caller waits no more, however long it takes.
-            let migration = tokio::spawn(async move {
-                is_migrated.get_or_try_init(|| schema::migrate(&of_task, &schema)).await.copied()
+            let making = tokio::spawn(async move {
+                is_made.get_or_try_init(|| schema::make(&of_task, &schema)).await.copied()
             });
-            let failed = |error| Failure::Other(format!("the migration failed: {error}"));
-            migration.await.map_err(failed)??;
+            let failed = |error| Failure::Other(format!("the schema was not made: {error}"));
+            making.await.map_err(failed)??;
         }
         Ok(connections)
     }

@@ -124,7 +124,7 @@ impl From<tokio_postgres::Error> for Failure {
                 "{said}; create the role, or let it in with a line in pg_hba.conf of the server"
             )),
             "3D000" => Self::Other(format!("{said}; create it with createdb")),
-            // A newer version has migrated the schema since this process began.
+            // A newer version has changed the schema since this process began.
             "42703" => Self::Newer(format!("the schema ({said})")),
             "42501" => Self::Forbidden(format!(
                 "{said}; give the role the rights that docs/postgres.md lists, or use the owner"

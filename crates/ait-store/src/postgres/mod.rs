@@ -105,7 +105,7 @@ impl PostgresStore {
     ///
     /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`];
     /// [`StoreError::Earlier`].
-    pub async fn migrate(&self) -> Result<(), StoreError> {
+    pub async fn make_schema(&self) -> Result<(), StoreError> {
         self.database.ready().await.map(drop).map_err(Failure::of_change)
     }
 

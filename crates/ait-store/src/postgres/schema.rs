@@ -27,7 +27,7 @@ pub(super) fn indexes() -> Vec<&'static str> {
 }
 
 /// Makes a schema, unless it is there. Several processes may do that at the same time.
-pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(), Failure> {
+pub(super) async fn make(connections: &Connections, schema: &str) -> Result<(), Failure> {
     let looking = async { is_made(&*connections.get().await?, schema).await };
     if connections.within(LOOK_WITHIN, looking).await? {
         return Ok(());

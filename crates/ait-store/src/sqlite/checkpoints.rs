@@ -48,10 +48,17 @@ pub(super) fn run(database: &Database, connection: &Connection) {
     }
 }
 
-/// Empties a long log of SQLite, unless another connection uses it. The next process would read all of it.
+/// Empties a long log of SQLite: the next process would read all of it. Nobody waits for that: it does less while other
+/// processes have the turn, or read.
 pub(super) fn empty(database: &Database, opened: &Opened) {
-    if is_long(opened) && opened.connection.busy_timeout(Duration::ZERO).is_ok() {
-        move_all(database, &opened.connection, "TRUNCATE");
+    if !is_long(opened) {
+        return;
+    }
+    match database.free_turn(&opened.paths) {
+        Ok(Some(_turn)) if opened.connection.busy_timeout(Duration::ZERO).is_ok() => {
+            move_all(database, &opened.connection, "TRUNCATE");
+        }
+        _ => run(database, &opened.connection),
     }
 }
 

@@ -245,6 +245,9 @@ fn check(
         check.faults.push(loss.clone());
         return Some((check, Err(StoreError::Corrupt(loss).into())));
     }
+    if files[0].is_none_or(|file| file.length_bytes() == 0) {
+        return None;
+    }
     let read = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .and_then(|connection| examine(&connection, paths, &mut check));
     let failed = |failure: Failure| match failure.of_read() {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use super::queue::checksum;
 use super::write::{newest, unknown_keys};
 use crate::backup::{BackupContent, format as backup};
 use crate::files::format;
-use crate::files::fs::{FileSystem, RealFileSystem, read_file};
+use crate::files::fs::{FileSystem, RealFileSystem, no_follow, read_file};
 use crate::files::issue_scanner::{self, UnreadPart};
 use crate::files::open::{OpenError, paths_of, unreadable};
 use crate::files::paths::StorePaths;
@@ -157,10 +158,14 @@ impl Rows {
             out.lose(format!("{}, except what issues.json has of it: {why}", path.display()));
         };
         let opened = open(&path).map(|connection| (connection, None));
-        let opened = opened.or_else(|failure| {
-            let repaired = open_with_new_head(&path).map_err(|_| failure);
-            repaired.map(|(connection, place)| (connection, Some(place)))
-        });
+        // A database that is busy, for example, must not be opened but by SQLite: the system drops its locks then.
+        let opened = match opened {
+            Err(failure) if failure.is_damage() => match open_with_new_head(&path) {
+                Ok((connection, copy)) => Ok((connection, Some(copy))),
+                Err(_) => Err(failure),
+            },
+            opened => opened,
+        };
         let (connection, copy) = match opened {
             Ok(opened) => opened,
             Err(failure) => {
@@ -331,7 +336,12 @@ fn open_with_new_head(path: &Path) -> Result<(Connection, TempDir), Failure> {
         connection.prepare(TABLES)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     connection.close().map_err(|(_, error)| error)?;
     let head = fs::read(&new)?;
-    let mut bytes = fs::read(path)?;
+    let read = |path: &Path| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        no_follow().read(true).open(path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let mut bytes = read(path)?;
     if bytes.len() < head.len() {
         return Err(Failure::Damaged("it has not even the first pages".to_owned()));
     }
@@ -349,8 +359,10 @@ fn open_with_new_head(path: &Path) -> Result<(Connection, TempDir), Failure> {
         name.push("-wal");
         PathBuf::from(name)
     };
-    if log(path).exists() {
-        fs::copy(log(path), log(&copy))?;
+    match read(&log(path)) {
+        Ok(bytes) => fs::write(log(&copy), bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
     }
     Ok((open(&copy)?, place))
 }

@@ -8,10 +8,12 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
-use super::action::{Action, FILE_PATH, MANY_PATH, UNDO_PATH};
+use super::action::{Action, FILE_PATH, INBOX_PATH, MANY_PATH, UNDO_PATH};
 use super::fields::{BACK, CHANGE, TOKEN};
 use super::form_token::{FormTokens, Purpose};
+use super::inbox::SHOW;
 use super::person::{Person, known_name, name_cookie};
+use crate::page_data::is_row;
 use crate::query::{InvalidParameter, Parameters};
 use crate::strings::actions as text;
 use ait_domain::{AgentName, IssueId};
@@ -25,6 +27,8 @@ pub(crate) struct Done {
     count: Option<usize>,
     /// The events that an undo takes back; `None` if there is nothing to undo.
     events: Option<EventNumbers>,
+    /// The row of the inbox that was put off, which an undo brings back.
+    row: Option<String>,
 }
 
 /// Returns what the token of the form for an undo is for, or the seal of an address that may offer it.
@@ -38,7 +42,13 @@ impl Done {
     pub fn new(action: Action, count: Option<usize>, events: Option<EventNumbers>) -> Self {
         // An undo erases nothing that was said.
         let events = events.filter(|_| action != Action::Comment);
-        Self { action, count, events }
+        Self { action, count, events, row: None }
+    }
+
+    /// Returns what was done to a row of the inbox.
+    pub fn to_row(action: Action, row: Option<&str>) -> Self {
+        let row = row.filter(|row| action == Action::PutOff && is_row(row));
+        Self { row: row.map(str::to_owned), ..Self::new(action, None, None) }
     }
 
     /// Returns true if it was this action.
@@ -59,6 +69,9 @@ impl Done {
         let number = |text: &str| text.parse().ok();
         let count = parameters.get("issues", || "a number".to_owned(), number)?;
         let own = |text: &str| Some(text.to_owned());
+        if let Some(row) = parameters.get("row", String::new, own)? {
+            return Ok(Some(Self::to_row(action, Some(&row))));
+        }
         let seal = parameters.get("seal", String::new, own)?.unwrap_or_default();
         let events = parameters.get("undo", || "undo=412".to_owned(), |text| text.parse().ok())?;
         let is_sealed = |events: &EventNumbers| {
@@ -83,6 +96,9 @@ impl Done {
         if let Some(events) = self.events.as_ref().map(EventNumbers::to_string) {
             query.append_pair("undo", &events);
             query.append_pair("seal", &tokens.token(&purpose(&events, true, person)));
+        }
+        if let Some(row) = &self.row {
+            query.append_pair("row", row);
         }
         let separator = if page.contains('?') { '&' } else { '?' };
         let address = format!("{page}{separator}{}", query.finish());
@@ -113,6 +129,13 @@ impl Done {
                         input type="hidden" name=(BACK) value=(page);
                         (known_name(person))
                         button type="submit" { (text::undo(self.action)) }
+                    }
+                }
+                @if let Some(row) = &self.row {
+                    form.undo method="post" action=(INBOX_PATH) {
+                        input type="hidden" name=(TOKEN) value=(tokens.token(&Purpose::of_project(self.action, &person.principal)));
+                        (known_name(person))
+                        button type="submit" name=(SHOW) value=(row) { (text::undo(self.action)) }
                     }
                 }
             }

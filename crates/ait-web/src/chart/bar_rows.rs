@@ -15,8 +15,8 @@ const BAR_HEIGHT: u32 = 40;
 const MAX_WIDTH: f64 = STRETCHED / 14.0;
 const ROW_HEIGHT: u32 = NAME_HEIGHT + BAR_HEIGHT + 6;
 
-/// One row.
-pub(crate) struct BarRow<'a> {
+/// The bars of one thing that is counted.
+pub(crate) struct Bars<'a> {
     /// The class of its colour.
     pub class: &'a str,
     pub name: &'a str,
@@ -27,8 +27,8 @@ pub(crate) struct BarRow<'a> {
 
 /// A chart of rows of bars.
 pub(crate) struct BarRows<'a> {
-    /// The rows, each with the same number of bars.
-    pub rows: Vec<BarRow<'a>>,
+    /// The rows. What shares a row is drawn side by side; all have the same number of bars.
+    pub rows: Vec<Vec<Bars<'a>>>,
     /// The tooltip of each bar.
     pub hints: Vec<Hint>,
     pub axis: TimeAxis,
@@ -37,17 +37,24 @@ pub(crate) struct BarRows<'a> {
 impl BarRows<'_> {
     /// Renders the chart.
     pub fn draw(&self, caption: Caption<'_>) -> Markup {
-        let highest = self.rows.iter().flat_map(|row| &row.values).max();
+        let highest = self.rows.iter().flatten().flat_map(|bars| &bars.values).max();
         let scale = Scale::of_numbers(highest.copied().unwrap_or(0).into(), 2);
         let height = ROW_HEIGHT * self.rows.len() as u32;
         let width = 1.0 / self.hints.len() as f64;
         let drawing = html! {
             @for (index, row) in (0..).zip(&self.rows) {
                 @let y = ROW_HEIGHT * index;
-                text.name x="0" y=(y + 14) { (row.name) " " tspan.total { (row.total) } }
+                text.name x="0" y=(y + 14) {
+                    @for (at, bars) in row.iter().enumerate() {
+                        tspan class={ "ink " (bars.class) } dx=[(at > 0).then_some("12")] { (bars.name) } " "
+                        tspan.total { (bars.total) }
+                    }
+                }
                 (vertical_grid(scale, y + NAME_HEIGHT, BAR_HEIGHT))
                 (stretched(y + NAME_HEIGHT, BAR_HEIGHT, &html! {
-                    path class={ "fill " (row.class) } d=(bars(&row.values, scale)) {}
+                    @for (at, bars) in row.iter().enumerate() {
+                        path class={ "fill " (bars.class) } d=(path(&bars.values, scale, (at, row.len()))) {}
+                    }
                 }))
             }
             (self.axis.draw(height - 6))
@@ -63,12 +70,14 @@ impl BarRows<'_> {
     }
 }
 
-fn bars(values: &[u32], scale: Scale) -> String {
+/// Returns the bars in their places of those side by side.
+fn path(values: &[u32], scale: Scale, (at, of): (usize, usize)) -> String {
     let slot = STRETCHED / values.len() as f64;
-    let width = (slot * 0.76).min(MAX_WIDTH);
+    let all = (slot * 0.76).min(MAX_WIDTH);
+    let width = all / of as f64;
     let mut path = String::new();
     for (index, &value) in values.iter().enumerate().filter(|(_, value)| **value > 0) {
-        let x = short(slot * (index as f64 + 0.5) - width / 2.0);
+        let x = short(slot * (index as f64 + 0.5) - all / 2.0 + width * at as f64);
         let height = scale.position(value.into()) * f64::from(BAR_HEIGHT);
         let width = short(width);
         // Writing into a string does not fail.

@@ -18,7 +18,7 @@ use ait_domain::Timestamp;
 
 pub(super) use self::area::{Area, Band};
 pub(super) use self::axis::TimeAxis;
-pub(super) use self::bar_rows::{BarRow, BarRows};
+pub(super) use self::bar_rows::{BarRows, Bars};
 pub(super) use self::bars::{Bar, bars};
 pub(super) use self::dots::{Dot, dots};
 

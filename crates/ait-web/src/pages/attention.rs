@@ -477,8 +477,13 @@ impl Attention {
             }
             @if !later.is_empty() {
                 details.put-off #later {
-                    summary { "About the memory, when there is time: " (later.len()) }
-                    ul.attention-rows { @for item in later { (self.row(item, has_actions, forms.is_some(), forms.map(|_| false))) } }
+                    @let late = self.counts.iter().filter(|(kind, _)| !kind.is_due());
+                    summary { "About the memory, when there is time: " (late.clone().map(|(_, count)| count).sum::<usize>()) }
+                    ul.attention-rows { @for item in &later { (self.row(item, has_actions, forms.is_some(), forms.map(|_| false))) } }
+                    @for (kind, count) in late {
+                        @let shown = later.iter().filter(|item| item.kind == *kind).count();
+                        @if *count > shown { p.more { a href=(page_of(*kind)) { (count - shown) " more" } } }
+                    }
                 }
             }
             @if !self.put_off.is_empty() {

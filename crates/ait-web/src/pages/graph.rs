@@ -177,7 +177,7 @@ fn drawing(graph: &Graph) -> Markup {
                     @if let Some((from, _)) = found.from { path d=(place.line_from(&places[from])) {} }
                 }
                 @for (found, place) in graph.nodes.iter().zip(&places).skip(1) { (node(found, place)) }
-                text.start x=(Place::MIDDLE) y=(height / 2.0 + 4.0) text-anchor="middle" {
+                text.start translate="no" x=(Place::MIDDLE) y=(height / 2.0 + 4.0) text-anchor="middle" {
                     (name(&graph.nodes[0], 2.0 * START))
                 }
             }
@@ -191,7 +191,7 @@ fn node(found: &Found, place: &Place) -> Markup {
     let is_right = side > 0.0;
     html! {
         a class=(Section::of(found).class()) href=(path(&found.node)) tabindex="-1" {
-            title { (full_name(found)) }
+            title translate="no" { (full_name(found)) }
             @match &found.issue {
                 Some(issue) if issue.status != Status::Kept => {
                     use class={ "status-" (issue.status) } href={ "#status-" (issue.status) } x=(x - 6.0) y=(y - 6.0)
@@ -201,7 +201,7 @@ fn node(found: &Found, place: &Place) -> Markup {
             }
             // A drawing of its own, which cuts what is too wide.
             svg x=(if is_right { x + NODE } else { x - NODE - width }) y=(y - ROW / 2.0) width=(width) height=(ROW) {
-                text x=(if is_right { 0.0 } else { width }) y="14" text-anchor=(if is_right { "start" } else { "end" }) {
+                text translate="no" x=(if is_right { 0.0 } else { width }) y="14" text-anchor=(if is_right { "start" } else { "end" }) {
                     (name(found, width))
                 }
             }

@@ -141,7 +141,7 @@ fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
     [
         ("Created", sum(&[Status::Created]), "/?status=created"),
         ("In progress", sum(&[Status::InProgress]), "/?status=in_progress"),
-        ("In review", review, "/?status=completed&status=in_review"),
+        ("For review", review, "/?status=completed&status=in_review"),
         ("Ended", ended, "/?status=closed&status=rejected"),
         ("Questions", numbers.questions, "/board"),
         ("Inbox", numbers.inbox, "/inbox"),

@@ -66,9 +66,9 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-/// Around every page.
 pub const ALL_UTC: &str = "All times are UTC.";
 
+/// Around every page.
 pub mod layout {
     pub const PAUSE: &str = "Pause";
     pub const EXAMPLE: &str = "This is an example: the team and its issues are made up, and the pages end with the server \

@@ -251,12 +251,12 @@ pub mod stats {
     pub const OPEN_PARTS: &str = "Open";
 
     pub const THROUGHPUT: &str = "Throughput";
-    /// The name of a row, and what it counts.
+    /// The name of what is counted, and its number. The first two are drawn in one row.
     pub type ThroughputRow = (&'static str, fn(&Work) -> u32);
     pub const THROUGHPUT_ROWS: [ThroughputRow; 5] = [
         ("Filed", |work| work.filed),
-        ("Completed", |work| work.completed),
         ("Closed", |work| work.closed),
+        ("Completed", |work| work.completed),
         ("Rejected", |work| work.rejected),
         ("Returned", |work| work.returned),
     ];

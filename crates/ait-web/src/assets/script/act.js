@@ -62,10 +62,11 @@ const columnOf = ({ target }) => target.closest?.(".column")?.className.match(/s
 let dragged;
 let origin;
 main.addEventListener("dragstart", (event) => {
-  dragged = event.target.closest?.(".card")?.querySelector(".pick");
   origin = columnOf(event);
+  // Issues that have ended stay where they are.
+  dragged = DROPS[origin] && event.target.closest?.(".card")?.querySelector(".pick");
   // The browser takes its picture of the card first.
-  if (dragged) setTimeout(() => { document.body.dataset.drops = Object.keys(DROPS[origin] ?? {}).join(" "); });
+  if (dragged) setTimeout(() => { document.body.dataset.drops = Object.keys(DROPS[origin]).join(" "); });
 });
 main.addEventListener("dragend", () => {
   dragged = undefined;

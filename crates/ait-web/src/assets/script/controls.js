@@ -62,7 +62,7 @@ addEventListener("pageshow", (event) => {
 // Removes what was done from the address, so that a reload does not repeat the message of a form.
 const address = new URL(location.href);
 if (address.searchParams.has("done")) {
-  for (const name of ["done", "issues", "undo", "seal"]) address.searchParams.delete(name);
+  for (const name of ["done", "issues", "undo", "seal", "row"]) address.searchParams.delete(name);
   history.replaceState(history.state, "", address);
 }
 

@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 
 use super::{nothing, number};
-use crate::chart::{self, BarRow, BarRows, Caption, Hint, Row, TimeAxis};
+use crate::chart::{self, BarRows, Bars, Caption, Hint, Row, TimeAxis};
 use crate::pages::components;
 use crate::strings::stats as text;
 use ait_domain::Timestamp;
 use ait_tracker::read_model::stats::{Stats, Work};
 
-/// The classes of the rows: the status that each of them leads to.
+/// The classes of what is counted: the status that each of them leads to.
 const CLASSES: [&str; 5] = [
     "status-created",
-    "status-completed",
     "status-closed",
+    "status-completed",
     "status-rejected",
     "status-in_progress",
 ];
@@ -35,12 +35,16 @@ pub(super) fn section(stats: &Stats) -> Markup {
 fn picture(stats: &Stats) -> Markup {
     let buckets = &stats.throughput.buckets;
     let total = &stats.throughput.total;
-    let rows = text::THROUGHPUT_ROWS.iter().zip(CLASSES).map(|((name, count), class)| BarRow {
-        class,
-        name,
-        total: number(count(total)),
-        values: buckets.iter().map(|bucket| count(&bucket.work)).collect(),
-    });
+    let mut counted =
+        text::THROUGHPUT_ROWS.iter().zip(CLASSES).map(|((name, count), class)| Bars {
+            class,
+            name,
+            total: number(count(total)),
+            values: buckets.iter().map(|bucket| count(&bucket.work)).collect(),
+        });
+    // What came in stands beside what got done.
+    let first = counted.by_ref().take(2).collect();
+    let rows = [first].into_iter().chain(counted.map(|bars| vec![bars]));
     let hints =
         buckets.iter().map(|bucket| Hint { at: bucket.begin, text: counts_text(&bucket.work) });
     let length_ms = stats.throughput.bucket_ms * buckets.len() as u64;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::number;
-use crate::chart::{self, BarRow, BarRows, Caption, Hint, Row, TimeAxis};
+use crate::chart::{self, BarRows, Bars, Caption, Hint, Row, TimeAxis};
 use crate::format;
 use crate::pages::components;
 use crate::strings::stats as text;
@@ -41,7 +41,7 @@ fn picture(stats: &Stats, used: &UsageStats) -> Markup {
         None => usage.tokens() / unit,
     };
     let values = used.buckets.iter().map(|usage| u32::try_from(value(usage)).unwrap_or(u32::MAX));
-    let row = BarRow {
+    let bars = Bars {
         class: "status-in_progress",
         name,
         total: format::number(value(&used.total)),
@@ -52,7 +52,7 @@ fn picture(stats: &Stats, used: &UsageStats) -> Markup {
     let length_ms = stats.throughput.bucket_ms * used.buckets.len() as u64;
     let end_ms = stats.begin.unix_millis().saturating_add_unsigned(length_ms);
     let rows = BarRows {
-        rows: vec![row],
+        rows: vec![vec![bars]],
         hints: hints.collect(),
         axis: TimeAxis::between(stats.begin, Timestamp::from_unix_millis(end_ms)),
     };
