@@ -17,8 +17,8 @@ pub async fn say_damage(tracker: &Tracker) -> Option<StoreError> {
     Some(damage)
 }
 
-/// Says the same once more than [`say_damage`] did before, about what only the reads of a large store have found. A read
-/// that fails for another reason makes no failure of what was done.
+/// Says what only the reads of a large store have found, if [`say_damage`] found nothing before. A read that fails for
+/// another reason makes no failure of what was done.
 pub async fn say_found_damage(tracker: &Tracker) {
     if said_damage().is_none() && tracker.damage().await.is_some_and(|found| found.is_damage()) {
         say_damage(tracker).await;
