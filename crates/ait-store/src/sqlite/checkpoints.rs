@@ -48,8 +48,8 @@ pub(super) fn run(database: &Database, connection: &Connection) {
     }
 }
 
-/// Empties a long log of SQLite: the next process would read all of it. While another process has the turn, or reads, it
-/// does less, so that none waits for it.
+/// Empties a long log of SQLite: the next process would read all of it. While another process has the turn, or reads,
+/// it does less, so that none waits for it.
 pub(super) fn empty(database: &Database, opened: &Opened) {
     if !is_long(opened) {
         return;
