@@ -46,9 +46,9 @@ impl Done {
     }
 
     /// Returns what was done to a row of the inbox.
-    pub fn to_row(action: Action, row: Option<&str>) -> Self {
-        let row = row.filter(|row| action == Action::PutOff && is_row(row));
-        Self { row: row.map(str::to_owned), ..Self::new(action, None, None) }
+    pub fn to_row(action: Action, row: &str) -> Self {
+        let row = (action == Action::PutOff && is_row(row)).then(|| row.to_owned());
+        Self { row, ..Self::new(action, None, None) }
     }
 
     /// Returns true if it was this action.
@@ -70,7 +70,7 @@ impl Done {
         let count = parameters.get("issues", || "a number".to_owned(), number)?;
         let own = |text: &str| Some(text.to_owned());
         if let Some(row) = parameters.get("row", String::new, own)? {
-            return Ok(Some(Self::to_row(action, Some(&row))));
+            return Ok(Some(Self::to_row(action, &row)));
         }
         let seal = parameters.get("seal", String::new, own)?.unwrap_or_default();
         let events = parameters.get("undo", || "undo=412".to_owned(), |text| text.parse().ok())?;

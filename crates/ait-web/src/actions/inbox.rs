@@ -73,7 +73,7 @@ pub(super) async fn act(
     };
     let tracker = &state.tracker;
     tracker.patch_key(page_data::KEY, change, agent.clone()).await.map_err(WebError::of_change)?;
-    Ok(Done::to_row(action, Some(row)).lead_to(PATH, &tokens, &person, &agent))
+    Ok(Done::to_row(action, row).lead_to(PATH, &tokens, &person, &agent))
 }
 
 /// Answers a question with one of its options.

@@ -214,10 +214,10 @@ fn steps(entry: &Entry) -> Markup {
         ol.steps {
             @for NumberedEvent { event, .. } in entry.steps.iter().rev() {
                 li {
-                    span class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::step(event.kind.word())) }
-                    " " time datetime=(event.at) title=(event.at) {
-                        @if before.replace(&event.agent) != Some(&event.agent) { (components::agent(&event.agent)) }
+                    time class={ "deed " (colour_class(event)) } datetime=(event.at) title=(event.at) {
+                        (icon(event)) " " (text::step(event.kind.word()))
                     }
+                    @if before.replace(&event.agent) != Some(&event.agent) { " " (components::agent(&event.agent)) }
                 }
             }
         }
@@ -258,16 +258,14 @@ fn colour_class(event: &Event) -> String {
 fn icon(event: &Event) -> Markup {
     match (&event.kind, event.status_after()) {
         (EventKind::Returned { .. } | EventKind::Lapsed { .. }, _) => icons::other("return"),
-        (EventKind::Commented { .. }, _) => icons::other("comment"),
-        (EventKind::Changed { .. }, _) if matches!(event.kind.word(), "asked" | "answered") => {
-            icons::other("comment")
-        }
-        (EventKind::Changed { .. }, _) if event.kind.word() == "checked" => {
-            icons::status(Status::Closed)
-        }
-        (EventKind::Changed { .. }, _) if event.kind.word() == "used" => icons::other("clock"),
+        (EventKind::Changed { .. } | EventKind::Commented { .. }, _) => match event.kind.word() {
+            "asked" | "answered" | "commented" => icons::other("comment"),
+            "checked" => icons::status(Status::Closed),
+            "used" => icons::other("clock"),
+            _ => icons::other("edit"),
+        },
+        (EventKind::Edited { .. }, _) => icons::other("edit"),
         (_, Some(Status::Kept)) => icons::other("lines"),
-        (EventKind::Changed { .. } | EventKind::Edited { .. }, _) => icons::other("edit"),
         (_, Some(status)) => icons::status(status),
         (_, None) => icons::other("clock"),
     }
