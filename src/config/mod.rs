@@ -304,8 +304,8 @@ impl Config {
                 .filter(|_| sources::mentions(&config.project(), STORE.name))
                 .map(|problem| problem.reason.clone());
         }
-        let is_harmful = |problem: &&Problem| !settings::HARMLESS.contains(&&*problem.setting);
-        config.http_is_unsafe = problems.iter().any(|problem| is_harmful(&problem));
+        config.http_is_unsafe =
+            !problems.iter().all(|problem| settings::is_harmless(&problem.setting));
         config
     }
 

@@ -104,7 +104,7 @@ fn every_setting_is_shown_with_its_source() {
 fn table() -> String {
     let mut text = String::new();
     for setting in settings::SETTINGS {
-        let settings::Setting { name, variable, places, default, help } = setting;
+        let settings::Setting { name, variable, places, default, help, .. } = setting;
         let shown = |is_there: bool, text: String| if is_there { text } else { "-".to_owned() };
         let has_flag =
             matches!(places, settings::SettingScope::All | settings::SettingScope::FlagOnly);
