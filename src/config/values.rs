@@ -38,18 +38,27 @@ macro_rules! taken_as_given {
 }
 taken_as_given! { FilePath StoreUrl Secret }
 
+/// Parses the wrapped value; of another text, says what it is not.
+macro_rules! parsed_as_value {
+    ($($name:ident: $problem:literal;)+) => {
+        $(impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                text.parse().map(Self).map_err(|_| format!("{text:?} {}", $problem))
+            }
+        })+
+    };
+}
+parsed_as_value! {
+    Port: "is not a port: give a number from 0 to 65535";
+    Switch: "is neither true nor false";
+    Limit: "is not a number: give one such as 3, or 0 for no limit";
+}
+
 /// A TCP port; 0 means any free port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
-
-impl FromStr for Port {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse().map(Self);
-        parsed.map_err(|_| format!("{text:?} is not a port: give a number from 0 to 65535"))
-    }
-}
 
 /// What the tokens of models cost, in a currency that the project chooses.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,38 +115,35 @@ impl fmt::Display for Price {
     }
 }
 
+/// The most characters of the name of a project.
+const MAX_NAME_CHARS: usize = 100;
+
 /// The name of a project.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProjectName(pub String);
-
-impl ProjectName {
-    /// The most characters of a name.
-    const MAX_CHARS: usize = 100;
-}
 
 impl FromStr for ProjectName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let max = Self::MAX_CHARS;
         let length = text.chars().count();
-        if (1..=max).contains(&length) && !text.contains(char::is_control) {
+        if (1..=MAX_NAME_CHARS).contains(&length) && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(format!("{text:?} is not a name: give one line of 1 to {max} characters"))
+            Err(format!(
+                "{text:?} is not a name: give one line of 1 to {MAX_NAME_CHARS} characters"
+            ))
         }
     }
 }
 
+/// The most characters of the address of a repository.
+const MAX_URL_CHARS: usize = 300;
+
 /// The address of the web page of a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepositoryUrl(pub String);
-
-impl RepositoryUrl {
-    /// The most characters of an address.
-    const MAX_CHARS: usize = 300;
-}
 
 impl FromStr for RepositoryUrl {
     type Err = String;
@@ -150,13 +156,12 @@ impl FromStr for RepositoryUrl {
         let is_host =
             rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric()));
         // Without a name, a password, a query or a fragment, which do not belong into links.
-        if is_host && text.chars().all(is_plain) && text.len() <= Self::MAX_CHARS {
+        if is_host && text.chars().all(is_plain) && text.len() <= MAX_URL_CHARS {
             Ok(Self(text.to_owned()))
         } else {
             Err(format!(
                 "{text:?} is not the address of a repository: give one such as https://github.com/acme/shop, of at \
-                 most {} characters and without ?, # and @",
-                Self::MAX_CHARS
+                 most {MAX_URL_CHARS} characters and without ?, # and @"
             ))
         }
     }
@@ -215,18 +220,6 @@ impl FromStr for LogFilter {
 /// A setting that is on or off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Switch(pub bool);
-
-impl FromStr for Switch {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "true" => Ok(Self(true)),
-            "false" => Ok(Self(false)),
-            _ => Err(format!("{word:?} is neither true nor false")),
-        }
-    }
-}
 
 string_enum! {
     /// The policy for network file systems.
@@ -338,16 +331,6 @@ impl Limit {
     /// Returns the maximum; `None` for no limit.
     pub fn get(self) -> Option<NonZeroUsize> {
         NonZeroUsize::new(self.0)
-    }
-}
-
-impl FromStr for Limit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse().map(Self);
-        parsed
-            .map_err(|_| format!("{text:?} is not a number: give one such as 3, or 0 for no limit"))
     }
 }
 
