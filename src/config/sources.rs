@@ -109,6 +109,9 @@ struct Settings {
     wrong_texts: Vec<ConfigError>,
 }
 
+/// The entries of a table, with their lines.
+type Entries<'a> = Vec<(&'a str, &'a Item, usize)>;
+
 /// The value of a key: one text or a list.
 struct Given {
     texts: Vec<String>,
@@ -231,10 +234,8 @@ impl<'a> Sources<'a> {
         flag: Option<T>,
     ) -> Result<Option<Sourced<T>>, ConfigError> {
         if let Some(given) = self.file.given.get(setting.name).filter(|given| given.is_list) {
-            return Err(ConfigError::BadValue {
-                place: self.file.place(given.line),
-                problem: format!("{} takes one value, not a list", setting.name),
-            });
+            let problem = format!("{} takes one value, not a list", setting.name);
+            return Err(self.file.invalid(given.line, problem));
         }
         let flag = flag.map(|value| vec![value]).unwrap_or_default();
         let chosen = self.values(setting, flag, |variable| vec![variable])?;
@@ -318,23 +319,35 @@ impl Settings {
     fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
         let mut settings = Self { path, ..Self::default() };
         let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
-        let table = Document::parse(text).map_err(|error| ConfigError::BadValue {
-            place: settings.place(line_of(error.span().map_or(0, |span| span.start))),
-            problem: error.message().to_owned(),
+        let table = Document::parse(text).map_err(|error| {
+            let line = line_of(error.span().map_or(0, |span| span.start));
+            settings.invalid(line, error.message().to_owned())
         })?;
         for (key, value) in table.iter().filter_map(|(name, _)| table.get_key_value(name)) {
             let line = line_of(key.span().map_or(0, |span| span.start));
-            if key.get() == QUERIES {
-                settings.read_queries(value, line, &line_of)?;
-                continue;
-            }
-            if key.get() == SYNC {
-                settings.read_syncs(value, line, &line_of)?;
-                continue;
-            }
-            if key.get() == TEXTS {
-                settings.read_texts(value, line, &line_of)?;
-                continue;
+            let entries = |expected: &str| {
+                let problem = || settings.invalid(line, format!("{} must {expected}", key.get()));
+                let table = value.as_table_like().ok_or_else(problem)?;
+                let line = |value: &Item| line_of(value.span().map_or(0, |span| span.start));
+                Ok(table.iter().map(|(name, value)| (name, value, line(value))).collect())
+            };
+            match key.get() {
+                QUERIES => {
+                    let entries = entries("be a table of queries: [queries]")?;
+                    settings.read_queries(entries)?;
+                    continue;
+                }
+                SYNC => {
+                    let entries = entries("have a table for each: [sync.NAME]")?;
+                    settings.read_syncs(entries)?;
+                    continue;
+                }
+                TEXTS => {
+                    let entries = entries("be a table of texts: [texts]")?;
+                    settings.read_texts(entries);
+                    continue;
+                }
+                _ => {}
             }
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
@@ -344,12 +357,10 @@ impl Settings {
                 let known = known.join(", ");
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
             };
-            let texts = value.as_value().and_then(texts).ok_or_else(|| ConfigError::BadValue {
-                place: settings.place(line),
-                problem: format!(
-                    "{} must be a text, a number, true, false or a list of texts",
-                    setting.name
-                ),
+            let texts = value.as_value().and_then(texts).ok_or_else(|| {
+                let name = setting.name;
+                let expected = "be a text, a number, true, false or a list of texts";
+                settings.invalid(line, format!("{name} must {expected}"))
             })?;
             let is_list = value.is_array();
             settings.given.insert(setting.name, Given { texts, is_list, line });
@@ -358,81 +369,44 @@ impl Settings {
     }
 
     /// Reads the table of saved queries, and checks each.
-    fn read_queries(
-        &mut self,
-        table: &Item,
-        line: usize,
-        line_of: &impl Fn(usize) -> usize,
-    ) -> Result<(), ConfigError> {
-        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
-        let Some(table) = table.as_table_like() else {
-            let problem = format!("{QUERIES} must be a table of queries: [{QUERIES}]");
-            return Err(invalid(line, problem));
-        };
-        let mut lines = Vec::new();
+    fn read_queries(&mut self, entries: Entries<'_>) -> Result<(), ConfigError> {
         let mut queries = SavedQueries::new();
-        for (name, value) in table.iter() {
-            let line = line_of(value.span().map_or(0, |span| span.start));
+        for (name, value, line) in &entries {
             if !is_saved_name(name) {
                 let problem = format!(
                     "{name:?} is no name for a query: use a letter and then at most 39 of a-z, 0-9, - and _"
                 );
-                return Err(invalid(line, problem));
+                return Err(self.invalid(*line, problem));
             }
             let Some(text) = value.as_str() else {
-                return Err(invalid(line, format!("the query {name} must be a text")));
+                return Err(self.invalid(*line, format!("the query {name} must be a text")));
             };
-            queries.insert(name.to_owned(), text.to_owned());
-            lines.push((name.to_owned(), line));
+            queries.insert((*name).to_owned(), text.to_owned());
         }
-        for (name, line) in lines {
-            ParsedQuery::parse(&queries[&name], &queries, Timestamp::MAX)
-                .map_err(|error| invalid(line, format!("the query {name}: {error}")))?;
+        for (name, _, line) in entries {
+            ParsedQuery::parse(&queries[name], &queries, Timestamp::MAX)
+                .map_err(|error| self.invalid(line, format!("the query {name}: {error}")))?;
         }
         self.queries = queries;
         Ok(())
     }
 
     /// Reads the table of texts.
-    fn read_texts(
-        &mut self,
-        table: &Item,
-        line: usize,
-        line_of: &impl Fn(usize) -> usize,
-    ) -> Result<(), ConfigError> {
-        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
-        let Some(table) = table.as_table_like() else {
-            return Err(invalid(line, format!("{TEXTS} must be a table of texts: [{TEXTS}]")));
-        };
-        let mut texts = Texts::default();
-        let mut wrong = Vec::new();
-        for (key, value) in table.iter() {
-            let line = line_of(value.span().map_or(0, |span| span.start));
+    fn read_texts(&mut self, entries: Entries<'_>) {
+        for (key, value, line) in entries {
             let text = value.as_str().ok_or_else(|| format!("{key} must be a text"));
             let source = Source::File(line).to_string();
-            let set = text.and_then(|text| texts.set(key, text, source));
-            wrong.extend(set.err().map(|problem| invalid(line, problem)));
+            let set = text.and_then(|text| self.texts.set(key, text, source));
+            if let Err(problem) = set {
+                self.wrong_texts.push(self.invalid(line, problem));
+            }
         }
-        self.texts = texts;
-        self.wrong_texts = wrong;
-        Ok(())
     }
 
     /// Reads the tables of syncs.
-    fn read_syncs(
-        &mut self,
-        tables: &Item,
-        line: usize,
-        line_of: &impl Fn(usize) -> usize,
-    ) -> Result<(), ConfigError> {
-        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
-        let Some(tables) = tables.as_table_like() else {
-            return Err(invalid(line, format!("{SYNC} must have a table for each: [{SYNC}.NAME]")));
-        };
-        let mut syncs = Vec::new();
-        for (name, table) in tables.iter() {
-            let line = line_of(table.span().map_or(0, |span| span.start));
-            let invalid = |problem| invalid(line, format!("[{SYNC}.{name}]: {problem}"));
+    fn read_syncs(&mut self, entries: Entries<'_>) -> Result<(), ConfigError> {
+        for (name, table, line) in entries {
+            let invalid = |problem| self.invalid(line, format!("[{SYNC}.{name}]: {problem}"));
             if !is_saved_name(name) {
                 let expected = "a name is a letter and then at most 39 of a-z, 0-9, - and _";
                 return Err(invalid(expected.to_owned()));
@@ -447,10 +421,14 @@ impl Settings {
             };
             let values = table.iter().map(value).collect::<Result<_, _>>().map_err(invalid)?;
             let duration = |text: &str| humantime::parse_duration(text).ok();
-            syncs.push(SyncSettings::new(name, &values, duration).map_err(invalid)?);
+            let sync = SyncSettings::new(name, &values, duration).map_err(invalid)?;
+            self.syncs.push(sync);
         }
-        self.syncs = syncs;
         Ok(())
+    }
+
+    fn invalid(&self, line: usize, problem: String) -> ConfigError {
+        ConfigError::BadValue { place: self.place(line), problem }
     }
 
     fn place(&self, line: usize) -> String {
