@@ -218,10 +218,6 @@ pub const CURSOR: Client = Client {
     title: "Cursor",
     location: ConfigLocation::Project(&[".cursor/mcp.json"]),
     of_user: |env| env.at_home(".cursor/mcp.json"),
-    entry: |connection| match connection {
-        Connection::Url(url) => members(json!({ "url": url })),
-        command => started(command),
-    },
     hooks: Some(&Hooks {
         file: ".cursor/hooks.json",
         dialect: Dialect::Strict,
@@ -288,10 +284,6 @@ pub const CODEX: Client = Client {
     format: Format::Toml,
     of_user: |env| Some(env.codex_home.as_ref()?.join("config.toml")),
     servers: &[&["mcp_servers"]],
-    entry: |connection| match connection {
-        Connection::Url(url) => members(json!({ "url": url })),
-        command => started(command),
-    },
     granted: || members(json!({ "default_tools_approval_mode": "approve" })),
     allow_lists: &[AllowList {
         file: ".codex/config.toml",

@@ -58,18 +58,18 @@ pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
 
 /// The text with an entry at a path. A present entry gets our transport and keeps its other members.
 pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, EditError> {
-    let (name, above) = path.split_last().expect("a path has a name");
-    let (mark, text) = split_mark(text);
-    let root = parse(text)?;
-    let object = object_at(&root, above)?;
-    match last(&object, name) {
-        Some(member) => match member.object_value() {
-            Some(present) => update(&present, entry),
-            None => member.set_value(input(&Value::Object(entry.clone()))),
-        },
-        None => drop(object.append(name, input(&Value::Object(entry.clone())))),
-    }
-    Ok(format!("{mark}{root}"))
+    edited(text, |root| {
+        let (name, above) = path.split_last().expect("a path has a name");
+        let object = object_at(root, above)?;
+        match last(&object, name) {
+            Some(member) => match member.object_value() {
+                Some(present) => update(&present, entry),
+                None => member.set_value(input(&Value::Object(entry.clone()))),
+            },
+            None => drop(object.append(name, input(&Value::Object(entry.clone())))),
+        }
+        Ok(())
+    })
 }
 
 /// The text as a value, if it is JSON.
@@ -83,19 +83,17 @@ pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<Str
     let present = present.as_array().map(Vec::as_slice).unwrap_or_default();
     let missing: Vec<_> =
         items.iter().filter(|item| !present.iter().any(|it| it == *item)).collect();
-    let (_, above) = path.split_last().expect("a path has a name");
-    let (mark, text) = split_mark(text);
-    let root = parse(text)?;
-    let object = object_at(&root, above)?;
-    let list = list_of(&object, path)?;
-    for item in &missing {
-        list.append(input(&item.as_str().into()));
-    }
-    // Many items do not fit on a line.
-    if missing.len() > 1 {
-        list.ensure_multiline();
-    }
-    Ok(format!("{mark}{root}"))
+    edited(text, |root| {
+        let list = list_at(root, path)?;
+        for item in &missing {
+            list.append(input(&item.as_str().into()));
+        }
+        // Many items do not fit on a line.
+        if missing.len() > 1 {
+            list.ensure_multiline();
+        }
+        Ok(())
+    })
 }
 
 /// The text with an item at the end of the list at a path, which is made if it is missing.
@@ -104,23 +102,21 @@ pub fn append_missing(text: &str, path: &[&str], items: &[String]) -> Result<Str
 ///
 /// Those of [`get`], and a value at the path that is no list.
 pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
-    let (_, above) = path.split_last().expect("a path has a name");
-    let (mark, text) = split_mark(text);
-    let root = parse(text)?;
-    let object = object_at(&root, above)?;
-    list_of(&object, path)?.append(input(item));
-    Ok(format!("{mark}{root}"))
+    edited(text, |root| {
+        list_at(root, path)?.append(input(item));
+        Ok(())
+    })
 }
 
 /// Adds a member to the outermost object if it has none of that name.
 pub fn set_missing(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
-    let (mark, text) = split_mark(text);
-    let root = parse(text)?;
-    let object = object_at(&root, &[])?;
-    if last(&object, name).is_none() {
-        object.append(name, input(value));
-    }
-    Ok(format!("{mark}{root}"))
+    edited(text, |root| {
+        let object = object_at(root, &[])?;
+        if last(&object, name).is_none() {
+            object.append(name, input(value));
+        }
+        Ok(())
+    })
 }
 
 /// Removes a member of the outermost object if it is the only one.
@@ -140,46 +136,54 @@ pub fn remove_items(
     path: &[&str],
     is_unwanted: &dyn Fn(&Value) -> bool,
 ) -> Result<String, EditError> {
-    let (name, above) = path.split_last().expect("a path has a name");
-    let (mark, body) = split_mark(text);
-    let root = parse(body)?;
-    let list = walk(&root, above)?.last().and_then(|object| last(object, name));
-    let Some(list) = list else { return Ok(text.to_owned()) };
-    let list = list.array_value().ok_or_else(|| no_list(path))?;
-    let items = list.elements().into_iter();
-    let unwanted: Vec<_> = items
-        .filter(|item| item.to_serde_value().is_some_and(|value| is_unwanted(&value)))
-        .collect();
-    if unwanted.is_empty() {
-        return Ok(text.to_owned());
-    }
-    unwanted.into_iter().for_each(CstNode::remove);
-    let text = format!("{mark}{root}");
-    if list.elements().is_empty() && !list.to_string().contains('/') {
-        return unset(&text, path);
-    }
-    Ok(text)
+    let mut is_empty = false;
+    let text = edited(text, |root| {
+        let (name, above) = path.split_last().expect("a path has a name");
+        let list = walk(root, above)?.last().and_then(|object| last(object, name));
+        let Some(list) = list else { return Ok(()) };
+        let list = list.array_value().ok_or_else(|| no_list(path))?;
+        let items = list.elements().into_iter();
+        let unwanted: Vec<_> = items
+            .filter(|item| item.to_serde_value().is_some_and(|value| is_unwanted(&value)))
+            .collect();
+        let is_changed = !unwanted.is_empty();
+        unwanted.into_iter().for_each(CstNode::remove);
+        is_empty = is_changed && list.elements().is_empty() && !list.to_string().contains('/');
+        Ok(())
+    })?;
+    if is_empty { unset(&text, path) } else { Ok(text) }
 }
 
 /// The text without the entry at a path, and without the objects around it that are empty then.
 pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
-    let (name, above) = path.split_last().expect("a path has a name");
-    let (mark, body) = split_mark(text);
-    let root = parse(body)?;
-    let objects = walk(&root, above)?;
-    let entry = objects.last().and_then(|object| last(object, name));
-    let Some(entry) = entry else { return Ok(text.to_owned()) };
-    entry.remove();
-    for depth in (1..=above.len()).rev() {
-        let object = &objects[depth];
-        let has_comment = object.to_string().contains('/');
-        if has_comment || !object.properties().is_empty() {
-            break;
+    edited(text, |root| {
+        let (name, above) = path.split_last().expect("a path has a name");
+        let objects = walk(root, above)?;
+        let entry = objects.last().and_then(|object| last(object, name));
+        let Some(entry) = entry else { return Ok(()) };
+        entry.remove();
+        for depth in (1..=above.len()).rev() {
+            let object = &objects[depth];
+            let has_comment = object.to_string().contains('/');
+            if has_comment || !object.properties().is_empty() {
+                break;
+            }
+            if let Some(member) = last(&objects[depth - 1], above[depth - 1]) {
+                member.remove();
+            }
         }
-        if let Some(member) = last(&objects[depth - 1], above[depth - 1]) {
-            member.remove();
-        }
-    }
+        Ok(())
+    })
+}
+
+/// The text after an edit of it.
+fn edited(
+    text: &str,
+    edit: impl FnOnce(&CstRootNode) -> Result<(), EditError>,
+) -> Result<String, EditError> {
+    let (mark, text) = split_mark(text);
+    let root = parse(text)?;
+    edit(&root)?;
     Ok(format!("{mark}{root}"))
 }
 
@@ -226,11 +230,12 @@ fn object_at(root: &CstRootNode, path: &[&str]) -> Result<CstObject, EditError> 
     Ok(object)
 }
 
-/// The list at a path in the object that is to hold it. A missing list is made.
-fn list_of(object: &CstObject, path: &[&str]) -> Result<CstArray, EditError> {
-    let name = path.last().expect("a path has a name");
+/// The list at a path. It is made if it is missing, and so are objects on the way.
+fn list_at(root: &CstRootNode, path: &[&str]) -> Result<CstArray, EditError> {
+    let (name, above) = path.split_last().expect("a path has a name");
+    let object = object_at(root, above)?;
     let new = || object.append(name, CstInputValue::Array(Vec::new()));
-    let list = last(object, name).unwrap_or_else(new).array_value();
+    let list = last(&object, name).unwrap_or_else(new).array_value();
     list.ok_or_else(|| no_list(path))
 }
 
