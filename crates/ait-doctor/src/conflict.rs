@@ -4,11 +4,11 @@
 //! what is left of both sides.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use ait_setup::replace;
 use ait_store::files::format;
 use ait_store::files::fs::directory_of;
 use ait_store::files::merge_files::{InvalidSide, MergedFile, merge_files};
@@ -89,7 +89,7 @@ impl Conflict {
             merged = merge_files(base, &merged.bytes, &present)?;
             merged.conflicts.extend(conflicts);
         }
-        match write(&self.path, &merged.bytes) {
+        match replace(&self.path, &merged.bytes, &self.path) {
             Ok(()) => Ok(merged),
             Err(source) => Err(ConflictError::Write { path: self.path.clone(), source }),
         }
@@ -155,22 +155,6 @@ fn sides_of(text: &str) -> Option<[Vec<u8>; 3]> {
         versions[0].clear();
     }
     (conflicts > 0 && side.is_none()).then_some(versions)
-}
-
-/// Replaces a file in one step.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".ait-resolve.");
-    // The umask applies.
-    builder.permissions(fs::Permissions::from_mode(0o666));
-    let mut file = builder.tempfile_in(directory_of(path))?;
-    file.write_all(bytes)?;
-    if let Ok(metadata) = fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -72,10 +72,10 @@ fn write(change: &FileChange, root: &Path) -> io::Result<()> {
         return Err(io::Error::other("it has changed since it was read: run ait init again"));
     }
     if let (Some(copy), Some(before)) = (&change.copy_to, &change.before) {
-        replace(copy, before, &change.path)?;
+        replace(copy, before.as_bytes(), &change.path)?;
     }
     match &change.after {
-        Some(text) => replace(&change.path, text, &change.path),
+        Some(text) => replace(&change.path, text.as_bytes(), &change.path),
         None => {
             fs::remove_file(&change.path)?;
             remove_empty_directories(&change.path, root);
@@ -85,15 +85,15 @@ fn write(change: &FileChange, root: &Path) -> io::Result<()> {
 }
 
 /// Replaces a file in one step. It gets the permissions of `like`, if that exists.
-fn replace(path: &Path, text: &str, like: &Path) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
     let mut builder = Builder::new();
-    builder.prefix(".ait-init.");
+    builder.prefix(".ait-new.");
     // The umask applies.
     builder.permissions(fs::Permissions::from_mode(0o666));
     let mut file = builder.tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     if let Ok(metadata) = fs::metadata(like) {
         file.as_file().set_permissions(metadata.permissions())?;
     }

@@ -39,7 +39,7 @@ mod templates;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-pub use apply::{Applied, ApplyError, apply};
+pub use apply::{Applied, ApplyError, apply, replace};
 pub use client_hooks::{
     ClientHook, ClientHookState, ClientHooks, HooksOfProject, clients_with_hooks,
 };
