@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use ait_domain::{LinkKind, Priority, Timestamp};
 use ait_interchange::attributes::label_of;
+use async_trait::async_trait;
 use form_urlencoded::byte_serialize;
-use futures::FutureExt;
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
@@ -24,8 +24,8 @@ use crate::html::{self, html_of, marked_there};
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemoteLink, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteIssue,
+    RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
@@ -304,27 +304,6 @@ impl Azure {
         Ok(found.work_items.into_iter().map(|found| found.id).collect())
     }
 
-    async fn list_page(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
-        let ids: Vec<u64> = match &listing.next {
-            Some(next) => next.split(',').filter_map(|id| id.parse().ok()).collect(),
-            None => self.query(listing.since).await?,
-        };
-        let (batch, rest) = ids.split_at(ids.len().min(BATCH));
-        let list = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let next = (!rest.is_empty()).then(|| list(rest));
-        let mut issues = Vec::new();
-        if !batch.is_empty() {
-            // What vanished meanwhile is null.
-            let path = format!("workitems?ids={}&errorPolicy=omit&{EXPANDED}", list(batch));
-            let found: WorkItems = self.ask(Method::GET, &path, None).await?;
-            for item in found.value.into_iter().flatten() {
-                let is_wanted = self.wants(&item).await?;
-                issues.push(RemoteIssue { is_wanted, ..self.remote_issue(item).await? });
-            }
-        }
-        Ok(RemotePage { issues, next, ..RemotePage::default() })
-    }
-
     async fn wants(&self, item: &WorkItem) -> Result<bool, RemoteError> {
         let Filter { is_open, kind, tags, is_mine } = &self.filter;
         let own = item.tags();
@@ -389,8 +368,36 @@ impl Azure {
         let path = format!("workitems/{key}?{EXPANDED}");
         self.ask(Method::GET, &path, None).await.map_err(|error| named(error, key))
     }
+}
 
-    async fn read_comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
+#[async_trait]
+impl Remote for Azure {
+    async fn list(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
+        let ids: Vec<u64> = match &listing.next {
+            Some(next) => next.split(',').filter_map(|id| id.parse().ok()).collect(),
+            None => self.query(listing.since).await?,
+        };
+        let (batch, rest) = ids.split_at(ids.len().min(BATCH));
+        let list = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let next = (!rest.is_empty()).then(|| list(rest));
+        let mut issues = Vec::new();
+        if !batch.is_empty() {
+            // What vanished meanwhile is null.
+            let path = format!("workitems?ids={}&errorPolicy=omit&{EXPANDED}", list(batch));
+            let found: WorkItems = self.ask(Method::GET, &path, None).await?;
+            for item in found.value.into_iter().flatten() {
+                let is_wanted = self.wants(&item).await?;
+                issues.push(RemoteIssue { is_wanted, ..self.remote_issue(item).await? });
+            }
+        }
+        Ok(RemotePage { issues, next, ..RemotePage::default() })
+    }
+
+    async fn read(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
+        self.remote_issue(self.read_item(key).await?).await
+    }
+
+    async fn comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
         let first = format!("workItems/{key}/comments?$top=200&order=asc&{COMMENT_VERSION}");
         let mut path = first.clone();
         let mut comments = Vec::new();
@@ -416,7 +423,7 @@ impl Azure {
         Ok(comments)
     }
 
-    async fn change_item(
+    async fn change(
         &self,
         seen: &RemoteIssue,
         change: &RemoteChange,
@@ -465,7 +472,13 @@ impl Azure {
         self.remote_issue(item.map_err(|error| named(error, &seen.key))?).await
     }
 
-    async fn file_item(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
+    async fn comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
+        let path = format!("workItems/{key}/comments?{COMMENT_VERSION}");
+        let body = Some((JSON, json!({ "text": html_of(text) })));
+        self.ask::<Value>(Method::POST, &path, body).await.map(drop)
+    }
+
+    async fn create(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
         let tags: Vec<&str> = new.labels.iter().map(|label| label.as_str()).collect();
         let set = |field: &str, value: Value| json!({"op": "add", "path": format!("/fields/{field}"), "value": value});
         let mut patch = vec![
@@ -479,12 +492,6 @@ impl Azure {
         let path = format!("workitems/${NEW_TYPE}?{VERSION}");
         let item = self.ask(Method::POST, &path, Some((JSON_PATCH, patch.into()))).await?;
         self.remote_issue(item).await
-    }
-
-    async fn add_comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
-        let path = format!("workItems/{key}/comments?{COMMENT_VERSION}");
-        let body = Some((JSON, json!({ "text": html_of(text) })));
-        self.ask::<Value>(Method::POST, &path, body).await.map(drop)
     }
 }
 
@@ -541,36 +548,6 @@ fn named(error: RemoteError, key: &str) -> RemoteError {
 /// Returns the priority there, which begins at 1.
 fn priority_there(priority: Option<Priority>) -> u64 {
     priority.map_or(USUAL_PRIORITY, |priority| u64::from(priority.get()).max(1))
-}
-
-impl Remote for Azure {
-    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
-        self.list_page(listing).boxed()
-    }
-
-    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue> {
-        async move { self.remote_issue(self.read_item(key).await?).await }.boxed()
-    }
-
-    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>> {
-        self.read_comments(key).boxed()
-    }
-
-    fn change<'a>(
-        &'a self,
-        seen: &'a RemoteIssue,
-        change: &'a RemoteChange,
-    ) -> RemoteFuture<'a, RemoteIssue> {
-        self.change_item(seen, change).boxed()
-    }
-
-    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
-        self.add_comment(key, text).boxed()
-    }
-
-    fn create<'a>(&'a self, issue: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue> {
-        self.file_item(issue).boxed()
-    }
 }
 
 impl Filter {

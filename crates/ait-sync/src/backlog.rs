@@ -9,8 +9,8 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use ait_domain::{LinkKind, Priority, Timestamp};
+use async_trait::async_trait;
 use form_urlencoded::Serializer;
-use futures::FutureExt;
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Deserialize;
@@ -21,8 +21,8 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemoteLink, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteIssue,
+    RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
@@ -226,49 +226,6 @@ impl Backlog {
         self.place.get_or_try_init(read).await
     }
 
-    async fn list_page(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
-        let place = self.place().await?;
-        let offset: usize = listing.next.as_deref().and_then(|next| next.parse().ok()).unwrap_or(0);
-        let mut form: Form = vec![
-            ("projectId[]", place.project.to_string()),
-            ("sort", "updated".to_owned()),
-            ("order", "asc".to_owned()),
-            ("count", PER_PAGE.to_string()),
-            ("offset", offset.to_string()),
-        ];
-        match listing.since {
-            // The day may be one in the time zone of the space, so the day before is read, too.
-            Some(since) => {
-                const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-                let day = Timestamp::from_unix_millis(since.unix_millis() - DAY_MS).to_string();
-                form.push(("updatedSince", day.chars().take(10).collect()));
-            }
-            None => {
-                if self.filter.status.as_deref() == Some("open") {
-                    let open =
-                        [OPEN, IN_PROGRESS, RESOLVED].map(|id| ("statusId[]", id.to_string()));
-                    let own = self.own_statuses().await?;
-                    form.extend(
-                        open.into_iter().chain(own.iter().map(|id| ("statusId[]", id.to_string()))),
-                    );
-                }
-                if self.filter.assignee.as_deref() == Some("me") {
-                    form.push(("assigneeId[]", place.account.to_string()));
-                }
-            }
-        }
-        let found: Vec<Issue> = self.ask(Method::GET, "/issues", &form).await?;
-        let next = (found.len() == PER_PAGE).then(|| (offset + PER_PAGE).to_string());
-        let keys = found.iter().map(|issue| (issue.id, issue.issue_key.clone()));
-        self.keys.lock().await.extend(keys);
-        let mut issues = Vec::new();
-        for issue in found {
-            let is_wanted = self.wants(&issue, place);
-            issues.push(RemoteIssue { is_wanted, ..self.linked(issue).await? });
-        }
-        Ok(RemotePage { issues, next, ..RemotePage::default() })
-    }
-
     /// Returns an issue with its parent.
     async fn linked(&self, issue: Issue) -> Result<RemoteIssue, RemoteError> {
         let mut links = Vec::new();
@@ -350,8 +307,54 @@ impl Backlog {
             is_wanted: false,
         }
     }
+}
 
-    async fn read_issue(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
+#[async_trait]
+impl Remote for Backlog {
+    async fn list(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
+        let place = self.place().await?;
+        let offset: usize = listing.next.as_deref().and_then(|next| next.parse().ok()).unwrap_or(0);
+        let mut form: Form = vec![
+            ("projectId[]", place.project.to_string()),
+            ("sort", "updated".to_owned()),
+            ("order", "asc".to_owned()),
+            ("count", PER_PAGE.to_string()),
+            ("offset", offset.to_string()),
+        ];
+        match listing.since {
+            // The day may be one in the time zone of the space, so the day before is read, too.
+            Some(since) => {
+                const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+                let day = Timestamp::from_unix_millis(since.unix_millis() - DAY_MS).to_string();
+                form.push(("updatedSince", day.chars().take(10).collect()));
+            }
+            None => {
+                if self.filter.status.as_deref() == Some("open") {
+                    let open =
+                        [OPEN, IN_PROGRESS, RESOLVED].map(|id| ("statusId[]", id.to_string()));
+                    let own = self.own_statuses().await?;
+                    form.extend(
+                        open.into_iter().chain(own.iter().map(|id| ("statusId[]", id.to_string()))),
+                    );
+                }
+                if self.filter.assignee.as_deref() == Some("me") {
+                    form.push(("assigneeId[]", place.account.to_string()));
+                }
+            }
+        }
+        let found: Vec<Issue> = self.ask(Method::GET, "/issues", &form).await?;
+        let next = (found.len() == PER_PAGE).then(|| (offset + PER_PAGE).to_string());
+        let keys = found.iter().map(|issue| (issue.id, issue.issue_key.clone()));
+        self.keys.lock().await.extend(keys);
+        let mut issues = Vec::new();
+        for issue in found {
+            let is_wanted = self.wants(&issue, place);
+            issues.push(RemoteIssue { is_wanted, ..self.linked(issue).await? });
+        }
+        Ok(RemotePage { issues, next, ..RemotePage::default() })
+    }
+
+    async fn read(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
         match self.get(&format!("/issues/{key}")).await {
             Ok(issue) => self.linked(issue).await,
             Err(RemoteError::Missing(_)) => Err(RemoteError::Missing(key.to_owned())),
@@ -359,7 +362,7 @@ impl Backlog {
         }
     }
 
-    async fn read_comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
+    async fn comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
         let mut comments = Vec::new();
         let mut last = 0;
         for _ in 0..MAX_PAGES {
@@ -388,7 +391,7 @@ impl Backlog {
         Ok(comments)
     }
 
-    async fn change_issue(
+    async fn change(
         &self,
         seen: &RemoteIssue,
         change: &RemoteChange,
@@ -422,7 +425,7 @@ impl Backlog {
             }
         }
         if form.is_empty() {
-            return self.read_issue(&seen.key).await;
+            return self.read(&seen.key).await;
         }
         let answer = self.call(Method::PATCH, &path, &form).await?;
         if errors(&answer).iter().all(|(_, code)| *code != NO_CHANGE) {
@@ -431,10 +434,16 @@ impl Backlog {
                 error => error,
             })?;
         }
-        self.read_issue(&seen.key).await
+        self.read(&seen.key).await
     }
 
-    async fn file_issue(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
+    async fn comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
+        let form: Form = vec![("content", text.to_owned())];
+        let path = format!("/issues/{key}/comments");
+        self.ask::<Value>(Method::POST, &path, &form).await.map(drop)
+    }
+
+    async fn create(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
         let place = self.place().await?;
         let form: Form = vec![
             ("projectId", place.project.to_string()),
@@ -444,12 +453,6 @@ impl Backlog {
             ("priorityId", priority_id(new.priority).to_string()),
         ];
         Ok(self.remote_issue(self.ask(Method::POST, "/issues", &form).await?))
-    }
-
-    async fn add_comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
-        let form: Form = vec![("content", text.to_owned())];
-        let path = format!("/issues/{key}/comments");
-        self.ask::<Value>(Method::POST, &path, &form).await.map(drop)
     }
 }
 
@@ -470,36 +473,6 @@ fn has_name(named: &Named, name: &str) -> bool {
 /// Returns the id of the nearest priority there.
 fn priority_id(priority: Option<Priority>) -> u64 {
     priority.map_or(NORMAL, |priority| (u64::from(priority.get()) + 1).clamp(2, 4))
-}
-
-impl Remote for Backlog {
-    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
-        self.list_page(listing).boxed()
-    }
-
-    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue> {
-        self.read_issue(key).boxed()
-    }
-
-    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>> {
-        self.read_comments(key).boxed()
-    }
-
-    fn change<'a>(
-        &'a self,
-        seen: &'a RemoteIssue,
-        change: &'a RemoteChange,
-    ) -> RemoteFuture<'a, RemoteIssue> {
-        self.change_issue(seen, change).boxed()
-    }
-
-    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
-        self.add_comment(key, text).boxed()
-    }
-
-    fn create<'a>(&'a self, issue: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue> {
-        self.file_issue(issue).boxed()
-    }
 }
 
 impl Filter {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ait_domain::{LinkKind, Timestamp};
 use ait_interchange::attributes::label_of;
+use async_trait::async_trait;
 use form_urlencoded::{Serializer, byte_serialize};
-use futures::FutureExt;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LINK};
 use serde::Deserialize;
@@ -19,8 +19,8 @@ use tokio::sync::OnceCell;
 use crate::http::{Answer, Call, Http};
 use crate::marker;
 use crate::remote::{
-    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemoteLink, RemotePage, State,
+    Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteIssue,
+    RemoteLink, RemotePage, State,
 };
 use crate::settings::{Kind, Secret, SyncSettings, terms};
 
@@ -245,7 +245,55 @@ impl GitHub {
         Ok(format!("{}/issues?{}", self.base, query.finish()))
     }
 
-    async fn list_page(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
+    /// Returns true if the filter lets an issue in.
+    async fn wants(&self, issue: &Issue) -> Result<bool, RemoteError> {
+        let Filter { state, labels, assignee, author } = &self.filter;
+        let is_same = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let has = |label: &String| issue.labels.iter().any(|own| is_same(&own.name, label));
+        let is_assigned = match self.person(assignee).await? {
+            None => true,
+            Some("none") => issue.assignees.is_empty(),
+            Some("*") => !issue.assignees.is_empty(),
+            Some(name) => issue.assignees.iter().any(|user| is_same(&user.login, name)),
+        };
+        let is_of_author = self
+            .person(author)
+            .await?
+            .is_none_or(|name| issue.user.as_ref().is_some_and(|user| is_same(&user.login, name)));
+        let is_in_state = state.as_ref().is_none_or(|state| *state == issue.state);
+        Ok(is_in_state && labels.iter().all(has) && is_assigned && is_of_author)
+    }
+
+    /// Returns an issue with its links. Blockers cost a call, which is made only for issues that have some.
+    async fn linked(&self, issue: Issue) -> Result<RemoteIssue, RemoteError> {
+        let link = |kind, url: &str| Some(RemoteLink { kind, to: self.number_at(url)?.to_owned() });
+        let parent = issue.parent_issue_url.as_deref();
+        let mut links: Vec<_> =
+            parent.and_then(|url| link(LinkKind::Parent, url)).into_iter().collect();
+        if issue.issue_dependencies_summary.as_ref().is_some_and(|all| all.total_blocked_by > 0) {
+            let path =
+                format!("/issues/{}/dependencies/blocked_by?per_page={PER_PAGE}", issue.number);
+            let blockers: Vec<Issue> = match self.ask(Method::GET, &path, None).await {
+                Err(RemoteError::Missing(_)) => Vec::new(),
+                found => found?,
+            };
+            let blockers = blockers.iter();
+            links.extend(blockers.filter_map(|blocker| link(LinkKind::BlockedBy, &blocker.url)));
+        }
+        Ok(RemoteIssue { links, ..issue.into() })
+    }
+
+    /// Returns the number of an issue by its address in the API; `None` if it is in another repository.
+    fn number_at<'u>(&self, url: &'u str) -> Option<&'u str> {
+        let (repository, number) = url.rsplit_once("/issues/")?;
+        let own = format!("/repos/{}", self.project).to_ascii_lowercase();
+        repository.to_ascii_lowercase().ends_with(&own).then_some(number)
+    }
+}
+
+#[async_trait]
+impl Remote for GitHub {
+    async fn list(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
         let url = match listing.next {
             Some(next) => next,
             None => self.first_page(listing.since).await?,
@@ -286,57 +334,12 @@ impl GitHub {
         Ok(RemotePage { issues, next, version, is_unchanged: false })
     }
 
-    /// Returns true if the filter lets an issue in.
-    async fn wants(&self, issue: &Issue) -> Result<bool, RemoteError> {
-        let Filter { state, labels, assignee, author } = &self.filter;
-        let is_same = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
-        let has = |label: &String| issue.labels.iter().any(|own| is_same(&own.name, label));
-        let is_assigned = match self.person(assignee).await? {
-            None => true,
-            Some("none") => issue.assignees.is_empty(),
-            Some("*") => !issue.assignees.is_empty(),
-            Some(name) => issue.assignees.iter().any(|user| is_same(&user.login, name)),
-        };
-        let is_of_author = self
-            .person(author)
-            .await?
-            .is_none_or(|name| issue.user.as_ref().is_some_and(|user| is_same(&user.login, name)));
-        let is_in_state = state.as_ref().is_none_or(|state| *state == issue.state);
-        Ok(is_in_state && labels.iter().all(has) && is_assigned && is_of_author)
-    }
-
-    async fn read_issue(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
+    async fn read(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
         let issue = self.ask::<Issue>(Method::GET, &format!("/issues/{key}"), None).await;
         self.linked(issue.map_err(|error| Self::named(error, &format!("issue {key}")))?).await
     }
 
-    /// Returns an issue with its links. Blockers cost a call, which is made only for issues that have some.
-    async fn linked(&self, issue: Issue) -> Result<RemoteIssue, RemoteError> {
-        let link = |kind, url: &str| Some(RemoteLink { kind, to: self.number_at(url)?.to_owned() });
-        let parent = issue.parent_issue_url.as_deref();
-        let mut links: Vec<_> =
-            parent.and_then(|url| link(LinkKind::Parent, url)).into_iter().collect();
-        if issue.issue_dependencies_summary.as_ref().is_some_and(|all| all.total_blocked_by > 0) {
-            let path =
-                format!("/issues/{}/dependencies/blocked_by?per_page={PER_PAGE}", issue.number);
-            let blockers: Vec<Issue> = match self.ask(Method::GET, &path, None).await {
-                Err(RemoteError::Missing(_)) => Vec::new(),
-                found => found?,
-            };
-            let blockers = blockers.iter();
-            links.extend(blockers.filter_map(|blocker| link(LinkKind::BlockedBy, &blocker.url)));
-        }
-        Ok(RemoteIssue { links, ..issue.into() })
-    }
-
-    /// Returns the number of an issue by its address in the API; `None` if it is in another repository.
-    fn number_at<'u>(&self, url: &'u str) -> Option<&'u str> {
-        let (repository, number) = url.rsplit_once("/issues/")?;
-        let own = format!("/repos/{}", self.project).to_ascii_lowercase();
-        repository.to_ascii_lowercase().ends_with(&own).then_some(number)
-    }
-
-    async fn read_comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
+    async fn comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
         let mut url = format!("{}/issues/{key}/comments?per_page={PER_PAGE}", self.base);
         let mut comments = Vec::new();
         for _ in 0..MAX_PAGES {
@@ -358,7 +361,7 @@ impl GitHub {
         Ok(comments)
     }
 
-    async fn change_issue(
+    async fn change(
         &self,
         seen: &RemoteIssue,
         change: &RemoteChange,
@@ -401,51 +404,21 @@ impl GitHub {
             fields.insert("state_reason".to_owned(), reason.into());
         }
         if fields.is_empty() {
-            return self.read_issue(&seen.key).await;
+            return self.read(&seen.key).await;
         }
         let fields = Some(Value::Object(fields));
         Ok(self.ask::<Issue>(Method::PATCH, &path, fields).await?.into())
     }
 
-    async fn add_comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
+    async fn comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
         let path = format!("/issues/{key}/comments");
         self.ask::<Value>(Method::POST, &path, Some(json!({"body": text}))).await.map(drop)
     }
 
-    async fn file_issue(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
+    async fn create(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
         let NewRemoteIssue { title, description, labels, .. } = new;
         let body = json!({"title": title, "body": description, "labels": labels});
         Ok(self.ask::<Issue>(Method::POST, "/issues", Some(body)).await?.into())
-    }
-}
-
-impl Remote for GitHub {
-    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
-        self.list_page(listing).boxed()
-    }
-
-    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue> {
-        self.read_issue(key).boxed()
-    }
-
-    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>> {
-        self.read_comments(key).boxed()
-    }
-
-    fn change<'a>(
-        &'a self,
-        seen: &'a RemoteIssue,
-        change: &'a RemoteChange,
-    ) -> RemoteFuture<'a, RemoteIssue> {
-        self.change_issue(seen, change).boxed()
-    }
-
-    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
-        self.add_comment(key, text).boxed()
-    }
-
-    fn create<'a>(&'a self, issue: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue> {
-        self.file_issue(issue).boxed()
     }
 }
 

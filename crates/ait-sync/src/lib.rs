@@ -14,8 +14,6 @@ mod backlog;
 pub mod conflicts;
 pub mod convert;
 pub mod engine;
-#[cfg(test)]
-mod far;
 #[cfg(feature = "http")]
 mod github;
 #[cfg(feature = "http")]
@@ -28,8 +26,6 @@ mod marker;
 pub mod plan;
 pub mod remote;
 pub mod report;
-#[cfg(test)]
-mod schedules;
 pub mod settings;
 mod waiting;
 pub mod watermark;
@@ -80,3 +76,6 @@ fn connect_with(
     let how = "build it with `cargo build --release --features sync`";
     Err(format!("this ait was built without connections to remote trackers: {how}"))
 }
+
+#[cfg(test)]
+mod tests;

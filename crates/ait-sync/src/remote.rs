@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ait_domain::{IssueId, Label, LinkKind, Priority, Status, Timestamp, string_enum};
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 string_enum! {
@@ -169,27 +169,25 @@ impl RemoteError {
     }
 }
 
-/// What a call to a remote returns.
-pub type RemoteFuture<'a, T> = BoxFuture<'a, Result<T, RemoteError>>;
-
 /// A remote tracker.
+#[async_trait]
 pub trait Remote: Send + Sync {
     /// Reads a page of a listing, in the order of the last changes.
-    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage>;
+    async fn list(&self, listing: Listing) -> Result<RemotePage, RemoteError>;
 
-    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue>;
+    async fn read(&self, key: &str) -> Result<RemoteIssue, RemoteError>;
 
     /// Reads all comments of an issue, oldest first.
-    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>>;
+    async fn comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError>;
 
     /// Changes an issue unless it changed since it was read, and returns it. Making the same change again is harmless.
-    fn change<'a>(
-        &'a self,
-        seen: &'a RemoteIssue,
-        change: &'a RemoteChange,
-    ) -> RemoteFuture<'a, RemoteIssue>;
+    async fn change(
+        &self,
+        seen: &RemoteIssue,
+        change: &RemoteChange,
+    ) -> Result<RemoteIssue, RemoteError>;
 
-    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()>;
+    async fn comment(&self, key: &str, text: &str) -> Result<(), RemoteError>;
 
-    fn create<'a>(&'a self, issue: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue>;
+    async fn create(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError>;
 }

@@ -4,8 +4,6 @@
 //! time, depth and size: a text that exceeds a limit is shown as plain text. Of issues it knows only how texts name
 //! them.
 
-#[cfg(test)]
-mod adversarial_inputs;
 mod code;
 mod html;
 mod limits;

@@ -1,10 +1,12 @@
 //! Tests that every text is rendered as safe HTML within the limits.
 
+mod adversarial_inputs;
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::adversarial_inputs::adversarial_inputs;
+use self::adversarial_inputs::adversarial_inputs;
 use super::{Links, MAX_CELL_BYTES, MAX_CHARS, MAX_GROWTH, MAX_SMALL_CELLS, MIN_LIMIT_BYTES};
 
 /// The elements that rendered texts may contain.

@@ -1,6 +1,6 @@
 //! Texts that provoke deep nesting, large output or long parsing.
 
-use super::MAX_CHARS;
+use super::super::MAX_CHARS;
 
 /// The pieces that are repeated.
 const PIECES: &[&str] = &[

@@ -6,44 +6,44 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use ait_domain::{IssueId, LinkKind, Priority, Timestamp};
+use async_trait::async_trait;
 use fastrand::Rng;
-use futures::FutureExt;
 use tokio::task::yield_now;
 
 use crate::marker;
 use crate::remote::{
-    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteFuture,
-    RemoteIssue, RemoteLink, RemotePage, State,
+    Field, Listing, NewRemoteIssue, Remote, RemoteChange, RemoteComment, RemoteError, RemoteIssue,
+    RemoteLink, RemotePage, State,
 };
 use crate::settings::Kind;
 
 const PER_PAGE: usize = 2;
 
 #[derive(Clone, Debug)]
-pub(crate) struct FarIssue {
-    pub(crate) issue: RemoteIssue,
-    pub(crate) comments: Vec<RemoteComment>,
+pub(super) struct FarIssue {
+    pub(super) issue: RemoteIssue,
+    pub(super) comments: Vec<RemoteComment>,
 }
 
-pub(crate) struct Far {
+pub(super) struct Far {
     /// Which fields and states it has.
-    pub(crate) kind: Kind,
-    pub(crate) issues: BTreeMap<u64, FarIssue>,
-    pub(crate) now_ms: i64,
-    pub(crate) changes: u64,
+    pub(super) kind: Kind,
+    pub(super) issues: BTreeMap<u64, FarIssue>,
+    pub(super) now_ms: i64,
+    pub(super) changes: u64,
     /// The changes that calls made.
-    pub(crate) calls: usize,
+    pub(super) calls: usize,
     /// How likely a call fails, before or after its effect.
-    pub(crate) fault: f64,
+    pub(super) fault: f64,
     /// How likely an edit comes between a read and a change, or between two pages.
-    pub(crate) edit_between: f64,
-    pub(crate) edits: Vec<(u64, Field, String)>,
-    pub(crate) drops_markers: bool,
-    pub(crate) rng: Rng,
+    pub(super) edit_between: f64,
+    pub(super) edits: Vec<(u64, Field, String)>,
+    pub(super) drops_markers: bool,
+    pub(super) rng: Rng,
 }
 
 impl Far {
-    pub(crate) fn new(kind: Kind, now_ms: i64, rng: Rng) -> Self {
+    pub(super) fn new(kind: Kind, now_ms: i64, rng: Rng) -> Self {
         Self {
             kind,
             issues: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl Far {
         }
     }
 
-    pub(crate) fn touch(&mut self, number: u64) {
+    pub(super) fn touch(&mut self, number: u64) {
         // Some changes follow at once, some much later.
         let most = [1500, 600_000][usize::from(self.rng.u8(0..6) == 0)];
         self.now_ms += 1 + self.rng.i64(0..most);
@@ -80,7 +80,7 @@ impl Far {
         far.issue.comments = far.comments.len();
     }
 
-    pub(crate) fn edit(&mut self, number: u64, value: &str) -> (Field, String) {
+    pub(super) fn edit(&mut self, number: u64, value: &str) -> (Field, String) {
         let choice = self.rng.u8(0..7);
         let kind = self.kind;
         // Links to earlier issues make no cycle; all parts are those of the first one, which blocks none.
@@ -131,10 +131,10 @@ impl Far {
     }
 }
 
-pub(crate) struct FarAway(pub(crate) Mutex<Far>);
+pub(super) struct FarAway(pub(super) Mutex<Far>);
 
 impl FarAway {
-    pub(crate) fn far(&self) -> MutexGuard<'_, Far> {
+    pub(super) fn far(&self) -> MutexGuard<'_, Far> {
         self.0.lock().unwrap()
     }
 
@@ -156,16 +156,17 @@ impl FarAway {
     }
 }
 
-pub(crate) fn number(key: &str) -> u64 {
+pub(super) fn number(key: &str) -> u64 {
     key.parse().unwrap()
 }
 
-pub(crate) fn missing(key: &str) -> RemoteError {
+pub(super) fn missing(key: &str) -> RemoteError {
     RemoteError::Missing(key.to_owned())
 }
 
+#[async_trait]
 impl Remote for FarAway {
-    fn list(&self, listing: Listing) -> RemoteFuture<'_, RemotePage> {
+    async fn list(&self, listing: Listing) -> Result<RemotePage, RemoteError> {
         let list = move |far: &mut Far| {
             let offset: usize = listing.next.as_deref().map_or(0, |next| next.parse().unwrap());
             if offset > 0 && !far.issues.is_empty() {
@@ -182,28 +183,28 @@ impl Remote for FarAway {
             let issues = issues.map(|far| far.issue.clone()).collect();
             Ok(RemotePage { issues, next, ..RemotePage::default() })
         };
-        self.call(list).boxed()
+        self.call(list).await
     }
 
-    fn read<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, RemoteIssue> {
+    async fn read(&self, key: &str) -> Result<RemoteIssue, RemoteError> {
         self.call(move |far| {
             far.issues.get(&number(key)).map(|far| far.issue.clone()).ok_or_else(|| missing(key))
         })
-        .boxed()
+        .await
     }
 
-    fn comments<'a>(&'a self, key: &'a str) -> RemoteFuture<'a, Vec<RemoteComment>> {
+    async fn comments(&self, key: &str) -> Result<Vec<RemoteComment>, RemoteError> {
         self.call(move |far| {
             far.issues.get(&number(key)).map(|far| far.comments.clone()).ok_or_else(|| missing(key))
         })
-        .boxed()
+        .await
     }
 
-    fn change<'a>(
-        &'a self,
-        seen: &'a RemoteIssue,
-        change: &'a RemoteChange,
-    ) -> RemoteFuture<'a, RemoteIssue> {
+    async fn change(
+        &self,
+        seen: &RemoteIssue,
+        change: &RemoteChange,
+    ) -> Result<RemoteIssue, RemoteError> {
         self.call(move |far| {
             let key = number(&seen.key);
             far.edit_between(key);
@@ -226,10 +227,10 @@ impl Remote for FarAway {
             far.touch(key);
             Ok(far.issues[&key].issue.clone())
         })
-        .boxed()
+        .await
     }
 
-    fn comment<'a>(&'a self, key: &'a str, text: &'a str) -> RemoteFuture<'a, ()> {
+    async fn comment(&self, key: &str, text: &str) -> Result<(), RemoteError> {
         self.call(move |far| {
             let id = format!("c{}", far.changes);
             let text =
@@ -242,10 +243,10 @@ impl Remote for FarAway {
             far.touch(number(key));
             Ok(())
         })
-        .boxed()
+        .await
     }
 
-    fn create<'a>(&'a self, new: &'a NewRemoteIssue) -> RemoteFuture<'a, RemoteIssue> {
+    async fn create(&self, new: &NewRemoteIssue) -> Result<RemoteIssue, RemoteError> {
         self.call(move |far| {
             let (description, marker) = marker::unmarked(&new.description);
             let marker = marker.filter(|_| !far.drops_markers);
@@ -256,11 +257,11 @@ impl Remote for FarAway {
             far.issue.priority = new.priority;
             Ok(far.issue.clone())
         })
-        .boxed()
+        .await
     }
 }
 
-pub(crate) fn add(
+pub(super) fn add(
     far: &mut Far,
     title: &str,
     description: String,

@@ -4,6 +4,8 @@
 //! `AIT_TEST_FACTOR` makes more of them: 50 plays 10,000. The controls break what makes a run safe, and must be
 //! noticed.
 
+mod far;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -18,9 +20,9 @@ use ait_tracker::{NewIssue, Tracker};
 use fastrand::Rng;
 use futures::FutureExt;
 
+use self::far::{Far, FarAway, add, number};
 use crate::conflicts::{Side, resolve};
 use crate::engine::{Directions, Run};
-use crate::far::{Far, FarAway, add, number};
 use crate::link::{KEY, Link};
 use crate::plan::own_value;
 use crate::remote::{Field, RemoteComment, RemoteIssue, State};
