@@ -60,10 +60,10 @@ pub(super) async fn complete(
     };
     let (total, values) = match hint {
         Hint::Text => (Some(0), Vec::new()),
-        Hint::Classification => matching(&mut server.tracker().classifications().words()),
+        Hint::Classification => matching(&mut server.tracker.classifications().words()),
         Hint::Mode => matching(&mut Mode::words()),
         Hint::Preset => matching(&mut Preset::names()),
-        Hint::SavedQuery => matching(&mut server.saved_queries().keys().map(String::as_str)),
+        Hint::SavedQuery => matching(&mut server.options.queries.keys().map(String::as_str)),
         Hint::Issue => ids(server, typed).await?,
     };
     let has_more = total.is_none_or(|total| values.len() < total);
@@ -82,7 +82,7 @@ async fn ids(server: &McpServer, typed: &str) -> Result<(Option<usize>, Vec<Stri
     };
     let order = Order::LatestActivity;
     let query = Query { condition, order, take: MOST, ..Query::default() };
-    let found = server.tracker().list_issues(query).await.map_err(|error| {
+    let found = server.tracker.list_issues(query).await.map_err(|error| {
         ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
     })?;
     let values = found.issues.iter().map(|issue| issue.id.to_string()).collect();

@@ -36,7 +36,6 @@ use super::resources::{self, Diagnostics, Resource};
 use super::result::{damage_warning, outcome_of};
 use super::run_call::run_call;
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
-use super::tool_names::ToolNames;
 use super::tools::CallContext;
 use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
@@ -44,7 +43,6 @@ use super::{
     FIXED_TTL_MS, McpOptions, ServerContext, completion, identity, invalid_params, prompts, skills,
 };
 use ait_http::metrics::{CallOutcome, Metrics};
-use ait_query::SavedQueries;
 use ait_tracker::read_model::ReadModel;
 use ait_tracker::{Claimant, ProcessClient, Tracker};
 
@@ -54,16 +52,16 @@ const SHUTDOWN_CANCELLATIONS: Duration = Duration::from_millis(50);
 /// The tracker as an MCP server. Clones share everything.
 #[derive(Clone)]
 pub struct McpServer {
-    tracker: Tracker,
-    read_model: ReadModel,
-    metrics: Metrics,
-    options: Arc<McpOptions>,
-    tools: ToolRegistry,
+    pub(super) tracker: Tracker,
+    pub(super) read_model: ReadModel,
+    pub(super) metrics: Metrics,
+    pub(super) options: Arc<McpOptions>,
+    pub(super) tools: ToolRegistry,
     roles: Arc<Roles>,
-    prompt_files: Arc<PromptFiles>,
-    context: LazyContext,
-    diagnostics: Arc<Diagnostics>,
-    feed: ChangeFeed,
+    pub(super) prompt_files: Arc<PromptFiles>,
+    pub(super) context: LazyContext,
+    pub(super) diagnostics: Arc<Diagnostics>,
+    pub(super) feed: ChangeFeed,
     /// Those of the client over stdio; over HTTP each session has its own.
     subscriptions: Arc<Subscriptions>,
     /// Set once a task notifies the client over stdio.
@@ -103,11 +101,6 @@ impl McpServer {
         }
     }
 
-    /// Returns the queries that have names.
-    pub(super) fn saved_queries(&self) -> &SavedQueries {
-        &self.options.queries
-    }
-
     /// Sets the token whose cancellation ends subscriptions, and calls that wait.
     pub(super) fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
@@ -137,7 +130,7 @@ impl McpServer {
         let instructions = role.and_then(|role| role.instructions.clone());
         let mut info = self.get_info();
         if let Some(instructions) = instructions {
-            info.instructions = Some(self.tool_names().in_text(&instructions));
+            info.instructions = Some(self.tools.names().in_text(&instructions));
         }
         Ok(info)
     }
@@ -159,7 +152,7 @@ impl McpServer {
 
     /// Returns how to write replies to a request.
     pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
-        let mut replies = ReplyOptions::new(&self.options, self.tool_names().clone());
+        let mut replies = ReplyOptions::new(&self.options, self.tools.names().clone());
         let role = self.roles.of(context, &self.options).unwrap_or_default();
         let toolsets = client_tools::toolsets(&self.tools, &self.options, context, role.as_deref());
         replies.is_planning = toolsets.contains(Toolset::Planning);
@@ -170,41 +163,9 @@ impl McpServer {
         replies
     }
 
-    pub(super) fn tracker(&self) -> &Tracker {
-        &self.tracker
-    }
-
-    pub(super) fn read_model(&self) -> &ReadModel {
-        &self.read_model
-    }
-
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
     /// Returns the tools that every client has.
     pub(super) fn tools(&self) -> &ToolSelection {
         self.tools.with(self.options.toolsets)
-    }
-
-    pub(super) fn tool_names(&self) -> &ToolNames {
-        self.tools.names()
-    }
-
-    pub(super) fn feed(&self) -> &ChangeFeed {
-        &self.feed
-    }
-
-    pub(super) async fn context(&self) -> ServerContext {
-        self.context.get().await
-    }
-
-    pub(super) fn diagnostics(&self) -> &Diagnostics {
-        &self.diagnostics
-    }
-
-    pub(super) fn prompt_files(&self) -> &Arc<PromptFiles> {
-        &self.prompt_files
     }
 
     /// Returns how long clients may cache prompts and skills.
@@ -284,7 +245,7 @@ impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let attempts = self.tracker.claim_settings().max_attempts;
         let instructions = instructions(&self.options.texts, attempts);
-        let instructions = self.tool_names().in_text(&instructions);
+        let instructions = self.tools.names().in_text(&instructions);
         identity::config(instructions, self.prompt_files.exist())
     }
 
@@ -378,7 +339,7 @@ impl ServerHandler for McpServer {
         let mut outcome = run_call(call, &context.ct, Caller::of(&context)).await;
         let asks = outcome.as_mut().ok().and_then(|answer| answer.asks.take());
         self.metrics.operation(tool, outcome_of(&outcome), log.duration());
-        let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
+        let outcome = outcome.map_err(|failure| failure.with_names(self.tools.names()));
         let warning = damage_warning(&self.tracker).await;
         let reply = log.reply(outcome, warning, &context);
         Ok(asks.map_or(reply.into(), Into::into))

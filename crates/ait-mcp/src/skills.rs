@@ -33,7 +33,7 @@ struct Offered {
 
 /// Returns all skills: those of `agents/`, and those of the project, which also replace the former.
 async fn offered(server: &McpServer) -> Vec<Offered> {
-    let files = server.prompt_files().read().await.prompts;
+    let files = server.prompt_files.read().await.prompts;
     let ours = PROMPTS.iter().filter(|(name, _)| !files.iter().any(|file| file.name == *name));
     let ours = ours.map(|(name, prompt)| Offered {
         name: (*name).to_owned(),
@@ -44,7 +44,7 @@ async fn offered(server: &McpServer) -> Vec<Offered> {
         let ProjectPrompt { name, description, .. } = file;
         Some(Offered { name: name.clone(), description: description.clone(), text: file.skill()? })
     });
-    let names = server.tool_names();
+    let names = server.tools.names();
     let all = ours.chain(others);
     all.map(|skill| Offered { text: names.in_text(&skill.text), ..skill }).collect()
 }

@@ -53,7 +53,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let tracker = server.tracker().clone();
+    let tracker = server.tracker.clone();
     let ended = shutdown.child_token();
     // rmcp waits for open subscriptions before it ends, so they must end first.
     let server = server.with_shutdown(ended.clone());

@@ -78,11 +78,10 @@ type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 /// Returns the route of the endpoint.
 pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown) -> Router {
     let server = server.with_shutdown(shutdown.streams.clone());
-    let store = server.tracker().store_id().await;
-    let sessions =
-        Arc::new(Sessions::new(store, server.tracker().clone(), server.metrics().clone()));
-    let feed = server.feed().clone();
-    let prompt_files = Arc::clone(server.prompt_files());
+    let store = server.tracker.store_id().await;
+    let sessions = Arc::new(Sessions::new(store, server.tracker.clone(), server.metrics.clone()));
+    let feed = server.feed.clone();
+    let prompt_files = Arc::clone(&server.prompt_files);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

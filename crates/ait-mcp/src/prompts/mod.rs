@@ -186,7 +186,7 @@ impl Offered {
 
 /// Returns the prompts that a client with a role is offered, in the order of `prompts/list`.
 async fn offered(server: &McpServer, role: Option<&AgentRole>) -> Vec<Offered> {
-    let mut files = server.prompt_files().read().await.prompts;
+    let mut files = server.prompt_files.read().await.prompts;
     let mut offered = Vec::new();
     for prompt in all() {
         let replaced = files.iter().position(|file| file.name == prompt.name);
@@ -311,7 +311,7 @@ pub(super) async fn get(
     let messages = match name {
         SETUP_WIZARD => vec![user_message(wizard::text(server, given.preset()?).await?)],
         HEALTH_CHECK => {
-            vec![user_message(health::text(&*server.diagnostics().recheck_problems().await))]
+            vec![user_message(health::text(&*server.diagnostics.recheck_problems().await))]
         }
         _ => roles::messages(server, name, &given, replies).await?,
     };

@@ -84,7 +84,7 @@ pub(super) async fn messages(
     replies: &ReplyOptions,
 ) -> Result<Vec<PromptMessage>, ErrorData> {
     let role = ROLES.into_iter().find(|role| role.name == name).expect("every prompt is known");
-    let classification = given.classification(server.tracker().classifications())?;
+    let classification = given.classification(server.tracker.classifications())?;
     let agent = given.text(AGENT).map(|name| AgentName::try_from(name.to_owned())).transpose();
     let agent = agent.map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
     let mut tasks = Vec::new();
@@ -109,7 +109,7 @@ pub(super) async fn messages(
     if let Some(reference) = reference {
         let reference = IssueRef::named(reference, IssueRef::MIN_DIGITS)
             .map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
-        let tracker = server.tracker();
+        let tracker = &server.tracker;
         let failed = |error: StoreError| match error {
             StoreError::Refused(bad) => refused(hints::for_refusal(&bad, &hints::TOOLS)),
             error => ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None),

@@ -9,7 +9,7 @@ use ait_setup::{FoundClient, Preset, Recommendation, recommend};
 
 /// Returns the text of the prompt.
 pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<String, ErrorData> {
-    let ServerContext { context, command, .. } = server.context().await;
+    let ServerContext { context, command, .. } = server.context.get().await;
     let ProjectContext { root: project, machine, .. } = context.project;
     let proposal = spawn_blocking(move || recommend(&project, &machine, preset, &command)).await;
     let proposal = proposal.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

@@ -274,16 +274,16 @@ pub(super) async fn read(
 
     match resource {
         Resource::Config => {
-            let text = config::yaml(&server.context().await);
+            let text = config::yaml(&server.context.get().await);
             Ok(Read { kind: YAML, ..Read::now(text) })
         }
         Resource::Diagnostics => {
-            let (report, ttl_ms) = server.diagnostics().report().await;
+            let (report, ttl_ms) = server.diagnostics.report().await;
             let report = serde_json::to_value(&*report).map_err(defect)?;
             Ok(Read { ttl_ms, ..Read::now(text(&replies, Reply::Report(report))?) })
         }
         Resource::Digest => {
-            let digest = server.read_model().digest(None, None).await?;
+            let digest = server.read_model.digest(None, None).await?;
             let digest = serde_json::to_value(digest).map_err(defect)?;
             Ok(Read::now(replies.report_within(digest, MAX_DIGEST_TOKENS)))
         }
@@ -293,8 +293,8 @@ pub(super) async fn read(
         }
         Resource::Memory(kind) => {
             let query = kind.map(|kind| format!("kind:{kind}")).unwrap_or_default();
-            let tracker = server.tracker();
-            let query = ParsedQuery::exact(&query, server.saved_queries(), tracker.now());
+            let tracker = &server.tracker;
+            let query = ParsedQuery::exact(&query, &server.options.queries, tracker.now());
             let found = tracker.recalled(&query.unwrap_or_default(), MAX_FOUND, false).await?;
             let rows = found.entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
             let rows: Vec<_> = rows.map(|lesson| lesson.to_string()).collect();
@@ -312,11 +312,11 @@ pub(super) async fn read(
             })
         }
         Resource::Queue => {
-            let queues = queue::overview(server.tracker()).await?;
+            let queues = queue::overview(&server.tracker).await?;
             Ok(Read::now(text(&replies, Reply::Report(queues))?))
         }
         Resource::Issue(reference) => {
-            let issue = server.tracker().get_issue(reference.clone()).await?;
+            let issue = server.tracker.get_issue(reference.clone()).await?;
             let whole = WholeIssue::plain(issue);
             Ok(Read::now(text(&replies, Reply::Issue(whole))?))
         }
@@ -325,8 +325,8 @@ pub(super) async fn read(
 
 /// Returns what a saved query finds.
 async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> {
-    let queries = server.saved_queries();
-    let now = server.tracker().now();
+    let queries = &server.options.queries;
+    let now = server.tracker.now();
     if !queries.contains_key(name) {
         let known: Vec<_> = queries.keys().map(String::as_str).collect();
         let known = match &known[..] {
@@ -338,7 +338,7 @@ async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> 
     let parsed = ParsedQuery::parse(&format!("@{name}"), queries, now);
     let parsed = parsed.map_err(|error| ReadError::Failed(format!("invalid query: {error}")))?;
     let base = Query { order: Order::Filed, take: MAX_FOUND, ..Query::default() };
-    Ok(List::plain(server.tracker().list_issues(parsed.narrow(base)).await?, now))
+    Ok(List::plain(server.tracker.list_issues(parsed.narrow(base)).await?, now))
 }
 
 /// Returns the presets as their files describe them.
