@@ -212,7 +212,7 @@ fn answered(is_json: bool, command: impl FnOnce() -> Result<cli::ExitStatus>) ->
     let done = if damage.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     let code = match ended {
         Ok(cli::ExitStatus::Done) => done,
-        Ok(cli::ExitStatus::Nothing | cli::ExitStatus::Partly) => ExitCode::FAILURE,
+        Ok(cli::ExitStatus::Incomplete) => ExitCode::FAILURE,
         // The reader closed the pipe, so it has what it wanted.
         Err(error) if cli::is_closed_pipe(&error) => done,
         Err(error) => {

@@ -144,7 +144,7 @@ async fn save(
         saved = written.context("the backup was interrupted")?;
     }
     let saved = saved?;
-    let status = if saved.about.partial.is_some() { ExitStatus::Partly } else { ExitStatus::Done };
+    let status = ExitStatus::done_if(saved.about.partial.is_none());
     if to_stdout {
         io::copy(&mut File::open(&saved.path)?, &mut &*output)?;
         output.flush()?;
@@ -177,7 +177,7 @@ fn list(place: &Place<'_>, json: bool, output: &Output) -> Result<ExitStatus> {
             (Ok(_), Some(about)) => about.partial.as_ref().map(|why| format!("only a part: {why}")),
         };
         if trouble.is_some() {
-            status = ExitStatus::Partly;
+            status = ExitStatus::Incomplete;
         }
         if json {
             rows.push(json!({
@@ -203,7 +203,7 @@ fn list(place: &Place<'_>, json: bool, output: &Output) -> Result<ExitStatus> {
         output.line(format_args!(
             "no backups of this queue in {directory}; `ait backup` makes one"
         ))?;
-        return Ok(ExitStatus::Nothing);
+        return Ok(ExitStatus::Incomplete);
     }
     Ok(status)
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,15 +12,10 @@ use super::{CommandContext, ExitStatus, no_issues};
 use ait_domain::{Condition, Issue, Query, StatusSet};
 use ait_tracker::IndexedIssues;
 
-/// The arguments of `ait blocked`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait blocked`.
+pub(super) const EXAMPLES: &str = "Examples:\n  \
     ait blocked\n  \
-    ait blocked --json | jq '.issues[] | {title, waitsFor}'")]
-pub struct Arguments {
-    #[command(flatten)]
-    format: Format,
-}
+    ait blocked --json | jq '.issues[] | {title, waitsFor}'";
 
 /// An issue and the open issues for which it waits.
 #[derive(Serialize)]
@@ -32,7 +26,7 @@ struct Blocked {
     waits_for: Vec<LinkedIssue>,
 }
 
-pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
+pub(super) async fn run(format: &Format, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let waiting = Query {
         statuses: StatusSet::open(),
@@ -43,7 +37,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     let waiting = tracker.list_issues(waiting).await?.issues;
     let issues = tracker.issues_around(waiting.iter().map(|issue| issue.id)).await?;
     let blocked = blocked(waiting, &issues);
-    if arguments.format.json {
+    if format.json {
         output.json(&json!({ "total": blocked.len(), "issues": blocked }))?;
         return Ok(ExitStatus::Done);
     }

@@ -138,7 +138,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     if page.issues.is_empty() {
         let why = NoMatch::explain(&parsed, &base, |query| tracker.list_issues(query)).await?;
         tracing::info!("{why}");
-        return Ok(ExitStatus::Nothing);
+        return Ok(ExitStatus::Incomplete);
     }
     if page.total > MAX_BULK || !page.is_exact {
         tracing::warn!("only the first {MAX_BULK} issues are meant: more match");
@@ -159,7 +159,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
                 return Ok(ExitStatus::Done);
             }
             tracing::info!("nothing was changed; --yes changes them");
-            return Ok(ExitStatus::Nothing);
+            return Ok(ExitStatus::Incomplete);
         }
         // What was shown, whatever has happened since.
         ids = preview.changed.iter().map(|issue| issue.id).collect();
@@ -168,11 +168,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     let outcome = tracker.change_many(&ids, &bulk, &agent, proof, false).await?;
     show(&outcome, &bulk, false, json, output)?;
     is_whole &= outcome.refused.is_empty();
-    Ok(match (outcome.changed.is_empty(), is_whole) {
-        (_, false) => ExitStatus::Partly,
-        (true, true) => ExitStatus::Nothing,
-        (false, true) => ExitStatus::Done,
-    })
+    Ok(ExitStatus::done_if(is_whole && !outcome.changed.is_empty()))
 }
 
 fn show(

@@ -75,5 +75,5 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         let tree = short_hash(&tree);
         output.line(format_args!("{id}: {check} {ended} in {time} on tree {tree}"))?;
     }
-    Ok(if receipt.has_passed() { ExitStatus::Done } else { ExitStatus::Nothing })
+    Ok(ExitStatus::done_if(receipt.has_passed()))
 }

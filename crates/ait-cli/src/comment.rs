@@ -8,7 +8,6 @@ use clap::Args;
 
 use super::aliases::table::is_id;
 use super::options::{CallerArgs, ClaimArgs, WrongUsage, issue_ref, text_or_stdin};
-use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus};
 use ait_domain::{AgentName, CommentText, IssueRef, Resolution};
 use ait_tracker::{Changed, StoreError};
@@ -18,41 +17,25 @@ use ait_worktrees::measure;
 const CLOSED: &str = "Closed.";
 const REOPENED: &str = "Reopened.";
 
-/// The arguments of `ait comment`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait comment`.
+pub(super) const COMMENT_EXAMPLES: &str = "Examples:\n  \
     ait comment 3f2a9c1e 'also happens on iOS'\n  \
-    tail -n 50 test.log | ait comment 3f2a9c1e -m -")]
-pub struct CommentArguments {
-    #[command(flatten)]
-    target: IssueCommentArgs,
-}
+    tail -n 50 test.log | ait comment 3f2a9c1e -m -";
 
-/// The arguments of `ait complete`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait complete`.
+pub(super) const COMPLETE_EXAMPLES: &str = "Examples:\n  \
     ait complete 3f2a9c1e -m 'fixed in branch fix-login'\n  \
-    git log -1 --format=%B | ait complete 3f2a9c1e -m -")]
-pub struct CompleteArguments {
-    #[command(flatten)]
-    target: IssueCommentArgs,
+    git log -1 --format=%B | ait complete 3f2a9c1e -m -";
 
-    #[command(flatten)]
-    claim: ClaimArgs,
-}
-
-/// The arguments of `ait return`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait return`.
+pub(super) const RETURN_EXAMPLES: &str = "Examples:\n  \
     ait return 3f2a9c1e -m 'tried twice, the fixture is missing'\n  \
-    git log -1 --format=%B | ait return 3f2a9c1e -m -")]
-pub struct ReturnArguments {
-    #[command(flatten)]
-    target: IssueCommentArgs,
+    git log -1 --format=%B | ait return 3f2a9c1e -m -";
 
-    #[command(flatten)]
-    claim: ClaimArgs,
-}
+/// Ends the help of `ait reopen`.
+pub(super) const REOPEN_HELP: &str = "The issue waits for work again, in its old place. Agents cannot do this with their tools.\n\n\
+    Example:\n  \
+    ait reopen 3f2a9c1e -m 'the merge was reverted'";
 
 /// The arguments of `ait close`.
 #[derive(Clone, Debug, Args)]
@@ -72,21 +55,19 @@ pub struct CloseArguments {
     claim: ClaimArgs,
 }
 
-/// The arguments of `ait reopen`.
+/// Issues and a comment on them, and what the user says of their claims.
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "The issue waits for work again, in its old place. Agents cannot do this with their tools.\n\n\
-    Example:\n  \
-    ait reopen 3f2a9c1e -m 'the merge was reverted'"
-)]
-pub struct ReopenArguments {
+pub struct ClaimCommentArgs {
     #[command(flatten)]
     target: IssueCommentArgs,
+
+    #[command(flatten)]
+    claim: ClaimArgs,
 }
 
 /// Issues and a comment on them.
 #[derive(Clone, Debug, Args)]
-pub(super) struct IssueCommentArgs {
+pub struct IssueCommentArgs {
     /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_parser = issue_ref)]
     id: IssueRef,
@@ -100,20 +81,20 @@ pub(super) struct IssueCommentArgs {
     message: Option<String>,
 
     #[command(flatten)]
-    pub caller: CallerArgs,
+    pub(super) caller: CallerArgs,
 }
 
 pub(super) async fn comment(
-    arguments: &CommentArguments,
+    arguments: &IssueCommentArgs,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let change = |id, comment, agent| context.tracker.comment_issue(id, comment, agent);
     let missing = "the comment is missing: give it with -m 'TEXT', or as in ait comment ID 'TEXT'";
-    arguments.target.run(change, Err(missing), context).await
+    arguments.run(change, Err(missing), context).await
 }
 
 pub(super) async fn complete(
-    arguments: &CompleteArguments,
+    arguments: &ClaimCommentArgs,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof(&arguments.target.caller, context);
@@ -129,7 +110,7 @@ pub(super) async fn complete(
 }
 
 pub(super) async fn return_issue(
-    arguments: &ReturnArguments,
+    arguments: &ClaimCommentArgs,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let tracker = context.tracker;
@@ -159,12 +140,12 @@ pub(super) async fn close(
 }
 
 pub(super) async fn reopen(
-    arguments: &ReopenArguments,
+    arguments: &IssueCommentArgs,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
     let change =
         |id: IssueRef, comment, agent| context.tracker.reopen_issue(id.into(), comment, agent);
-    arguments.target.run(change, Ok(REOPENED), context).await
+    arguments.run(change, Ok(REOPENED), context).await
 }
 
 impl IssueCommentArgs {
@@ -195,27 +176,13 @@ impl IssueCommentArgs {
         default: Result<&str, &'static str>,
         context: &CommandContext<'_>,
     ) -> Result<ExitStatus> {
-        let output = context.output;
         let (ids, message) = self.target()?;
         let message = match message {
             Some(message) => message,
             None => default.map_err(WrongUsage)?.to_owned(),
         };
         let comment = CommentText::try_from(message)?;
-        let agent = self.caller.agent(context)?;
-        check(&ids, context).await?;
-        for id in ids {
-            let changed = change(id, comment.clone(), agent.clone()).await?;
-            print_changed(&changed, self.caller.format.json, context.tracker, output).await?;
-        }
-        Ok(ExitStatus::Done)
+        let change = async |id, agent| Ok(change(id, comment.clone(), agent).await?);
+        self.caller.each(&ids, change, context).await
     }
-}
-
-/// Checks that each of several issues exists, so that a wrong id changes nothing.
-pub(super) async fn check(ids: &[IssueRef], context: &CommandContext<'_>) -> Result<()> {
-    for id in ids.iter().filter(|_| ids.len() > 1) {
-        context.tracker.get_issue(id.clone()).await?;
-    }
-    Ok(())
 }

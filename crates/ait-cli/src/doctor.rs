@@ -72,7 +72,7 @@ pub async fn run(
     }
     let is_wrong =
         report.verdict == Verdict::Problem || repaired.iter().any(|repaired| !repaired.done);
-    Ok(if is_wrong { ExitStatus::Partly } else { ExitStatus::Done })
+    Ok(ExitStatus::done_if(!is_wrong))
 }
 
 async fn salvage(
@@ -88,7 +88,7 @@ async fn salvage(
     } else {
         write_salvaged(&salvaged, output)?;
     }
-    Ok(if salvaged.lost.is_empty() { ExitStatus::Done } else { ExitStatus::Partly })
+    Ok(ExitStatus::done_if(salvaged.lost.is_empty()))
 }
 
 fn write_salvaged(salvaged: &Salvaged, output: &Output) -> Result<()> {

@@ -4,10 +4,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::attribute_args::ChangedAttributes;
-use super::comment::check;
 use super::editor::{self, EditedText};
 use super::options::{CallerArgs, WrongUsage, issue_ref, text_or_stdin};
-use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus};
 use ait_domain::{AgentName, Description, DomainError, IssueChange, IssueRef, Title};
 use ait_tracker::{Changed, IssueAtVersion, StoreError, Tracker};
@@ -60,9 +58,8 @@ impl Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
-    let CommandContext { tracker, output, .. } = *context;
-    let agent = arguments.caller.agent(context)?;
-    let change = arguments.change(context.tracker)?;
+    let tracker = context.tracker;
+    let change = arguments.change(tracker)?;
     if arguments.edit && arguments.ids.len() > 1 {
         return Err(WrongUsage("--edit opens one issue: name one").into());
     }
@@ -71,28 +68,24 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
             "say what to change, such as --title TEXT, -p 1 or -l +ui; --edit opens an editor";
         return Err(WrongUsage(what).into());
     }
-    check(&arguments.ids, context).await?;
-    for id in &arguments.ids {
+    let change = async |id: IssueRef, agent| {
         let change = change.clone();
-        let agent = agent.clone();
-        let changed = if arguments.edit {
-            change_in_editor(id, change, agent, tracker).await?
-        } else {
-            tracker.change_issue(id.clone().into(), change, agent).await?
-        };
-        print_changed(&changed, arguments.caller.format.json, tracker, output).await?;
-    }
-    Ok(ExitStatus::Done)
+        if arguments.edit {
+            return change_in_editor(id, change, agent, tracker).await;
+        }
+        Ok(tracker.change_issue(id.into(), change, agent).await?)
+    };
+    arguments.caller.each(&arguments.ids, change, context).await
 }
 
 /// Lets the user edit the texts, and changes the issue if no other change came in between.
 async fn change_in_editor(
-    id: &IssueRef,
+    id: IssueRef,
     change: IssueChange,
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Changed> {
-    let issue = tracker.get_issue(id.clone()).await?;
+    let issue = tracker.get_issue(id).await?;
     // Before the user writes a text that cannot be saved.
     if issue.status.has_ended() {
         let error = DomainError::Terminal { id: issue.id, status: issue.status };

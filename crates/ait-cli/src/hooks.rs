@@ -13,6 +13,7 @@ use super::client_hooks::{self, render_error};
 use super::options::{Format, WrongUsage, one_of};
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output, sanitize};
+use ait_domain::text::counted;
 use ait_hooks::{
     ChangeReport, Hook, HookChange, HookState, HookStatus, HooksDir, Operation, StatusReport,
 };
@@ -135,13 +136,9 @@ pub fn run_for_client(
             } else {
                 client_hooks::write(&status, output)?;
             }
-            if status.are_all(ClientHookState::Installed) {
-                ExitStatus::Done
-            } else {
-                ExitStatus::Partly
-            }
+            ExitStatus::done_if(status.are_all(ClientHookState::Installed))
         }
-        Action::Run(_) => ExitStatus::Nothing,
+        Action::Run(_) => ExitStatus::Incomplete,
     };
     output.flush()?;
     Ok(ending)
@@ -196,7 +193,7 @@ pub fn run(
             let git = &ait_hooks::status(directory, command)?;
             show(arguments.format, &AllHooks { git, clients }, output)?
         }
-        Action::Run(_) => ExitStatus::Nothing,
+        Action::Run(_) => ExitStatus::Incomplete,
     };
     output.flush()?;
     Ok(ending)
@@ -230,15 +227,14 @@ fn change(
         match changes.len() {
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,
-            1 => output.line(format_args!("{done}: 1 hook"))?,
-            count => output.line(format_args!("{done}: {count} hooks"))?,
+            count => output.line(format_args!("{done}: {}", counted(count, "hook", "hooks")))?,
         }
     }
-    Ok(if plan.is_partial { ExitStatus::Partly } else { ExitStatus::Done })
+    Ok(ExitStatus::done_if(!plan.is_partial))
 }
 
 fn show(format: Format, status: &AllHooks<'_>, output: &Output) -> Result<ExitStatus> {
-    let ending = if status.git.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
+    let ending = ExitStatus::done_if(status.git.is_installed());
     if format.json {
         output.json(status)?;
         return Ok(ending);

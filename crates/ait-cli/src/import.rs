@@ -93,7 +93,7 @@ pub struct Arguments {
 pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let agent = arguments.caller.agent(context)?;
-    let [file, others @ ..] = &arguments.sources[..] else { return Ok(ExitStatus::Nothing) };
+    let [file, others @ ..] = &arguments.sources[..] else { return Ok(ExitStatus::Incomplete) };
     let is_markdown = |file: &Path| file.extension().is_some_and(|extension| extension == "md");
     let name = match others.len() {
         0 => shown(file),

@@ -172,11 +172,7 @@ impl Report {
             }
             output.line(if dry_run { format!("nothing is written: {counts}") } else { counts })?;
         }
-        Ok(if totals.different + totals.refused == 0 {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Partly
-        })
+        Ok(ExitStatus::done_if(totals.different + totals.refused == 0))
     }
 
     fn totals(&self) -> Totals {

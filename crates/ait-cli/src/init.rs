@@ -8,8 +8,9 @@ use super::confirmation::{ask, can_ask, is_confirmed};
 use super::init_view;
 use super::options::Format;
 use super::{ExitStatus, Output};
+use ait_domain::text::counted;
 use ait_setup::{
-    CLIENTS, Client, FoundClient, Preset, Project, SetupError, SetupReport, SetupRequest,
+    CLIENTS, Client, FoundClient, Plan, Preset, Project, SetupError, SetupReport, SetupRequest,
     merge_driver,
 };
 
@@ -103,8 +104,38 @@ pub fn run(
             force: arguments.force,
         })?
     };
+    let next = |plan: &Plan, is_written| {
+        let mut next = match arguments {
+            Arguments { dry_run: true, .. } => Vec::new(),
+            Arguments { remove: true, .. } => {
+                ait_setup::steps_after_removal(project, has_hooks, is_written)
+            }
+            _ => ait_setup::next_steps(project, &found, &preset, &plan.changes, is_written),
+        };
+        next.extend(others_on_machine(&found, project));
+        next
+    };
+    carry_out(plan, &found, next, arguments, project, output)
+}
+
+/// Writes the store of the project into `ait.toml`, and nothing else.
+pub fn set_store(arguments: &Arguments, project: &Project, output: &Output) -> Result<ExitStatus> {
+    let plan = ait_setup::plan_store(&project.settings, &project.env, project.database.as_deref())?;
+    let next = |_: &Plan, _| vec!["Set up the clients: ait init".to_owned()];
+    carry_out(plan, &[], next, arguments, project, output)
+}
+
+/// Shows a plan, writes it if the user agrees, and says what comes next.
+fn carry_out(
+    plan: Plan,
+    found: &[FoundClient],
+    next: impl FnOnce(&Plan, bool) -> Vec<String>,
+    arguments: &Arguments,
+    project: &Project,
+    output: &Output,
+) -> Result<ExitStatus> {
     if !arguments.format.json {
-        init_view::write(&project.env.short(&project.root), &found, &plan, output)?;
+        init_view::write(&project.env.short(&project.root), found, &plan, output)?;
     }
     let is_written = (!plan.changes.is_empty() || plan.registers_driver) && !arguments.dry_run;
     if is_written {
@@ -112,7 +143,7 @@ pub fn run(
         if !is_agreed(arguments)? {
             output.line("nothing was written")?;
             output.flush()?;
-            return Ok(ExitStatus::Nothing);
+            return Ok(ExitStatus::Incomplete);
         }
         ait_setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
         if plan.registers_driver {
@@ -123,16 +154,9 @@ pub fn run(
             merge_driver::unregister(&project.root)?;
         }
     }
-    let mut next = match arguments {
-        Arguments { dry_run: true, .. } => Vec::new(),
-        Arguments { remove: true, .. } => {
-            ait_setup::steps_after_removal(project, has_hooks, is_written)
-        }
-        _ => ait_setup::next_steps(project, &found, &preset, &plan.changes, is_written),
-    };
-    next.extend(others_on_machine(&found, project));
+    let next = next(&plan, is_written);
     if arguments.format.json {
-        output.json(&SetupReport::new(project, &found, plan, is_written, next))?;
+        output.json(&SetupReport::new(project, found, plan, is_written, next))?;
     } else {
         let done = if arguments.remove { "removed" } else { "done" };
         match plan.changes.len() {
@@ -141,8 +165,7 @@ pub fn run(
             }
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,
-            1 => output.line(format_args!("{done}: 1 file"))?,
-            count => output.line(format_args!("{done}: {count} files"))?,
+            count => output.line(format_args!("{done}: {}", counted(count, "file", "files")))?,
         }
         for step in next {
             output.line(step)?;
@@ -174,33 +197,6 @@ impl Arguments {
         let has_flag = self.http || self.track || self.remove;
         has_flag || self.preset.is_some() || !self.client.is_empty()
     }
-}
-
-/// Writes the store of the project into `ait.toml`, and nothing else.
-pub fn set_store(arguments: &Arguments, project: &Project, output: &Output) -> Result<ExitStatus> {
-    let plan = ait_setup::plan_store(&project.settings, &project.env, project.database.as_deref())?;
-    let is_written = !plan.changes.is_empty() && !arguments.dry_run;
-    if !arguments.format.json {
-        init_view::write(&project.env.short(&project.root), &[], &plan, output)?;
-        output.flush()?;
-    }
-    if is_written {
-        if !is_agreed(arguments)? {
-            output.line("nothing was written")?;
-            output.flush()?;
-            return Ok(ExitStatus::Nothing);
-        }
-        ait_setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
-    }
-    let next = vec!["Set up the clients: ait init".to_owned()];
-    if arguments.format.json {
-        output.json(&SetupReport::new(project, &[], plan, is_written, next))?;
-    } else {
-        output.line(if is_written { "done: 1 file" } else { "nothing was written" })?;
-        output.line(&next[0])?;
-    }
-    output.flush()?;
-    Ok(ExitStatus::Done)
 }
 
 /// Returns true if the user can be asked before the plan is shown.

@@ -125,106 +125,132 @@ pub use texts::{Arguments as TextsArguments, Row as TextRow, run as show_texts, 
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};
 
-/// The commands that work on the queue.
-#[derive(Clone, Debug, Subcommand)]
-pub enum QueueCommand {
+/// Declares the commands, and which function runs each.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $command:ident($arguments:ty) => $run:path,)+) => {
+        /// The commands that work on the queue.
+        #[derive(Clone, Debug, Subcommand)]
+        pub enum QueueCommand {
+            $($(#[$attribute])* $command($arguments)),+
+        }
+
+        async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> Result<ExitStatus> {
+            match command {
+                $(QueueCommand::$command(arguments) => $run(arguments, context).await),+
+            }
+        }
+    };
+}
+
+commands! {
     /// File an issue
     #[command(visible_alias = "new")]
-    Add(add::Arguments),
+    Add(add::Arguments) => add::run,
     /// List issues; only open ones by default
     #[command(visible_alias = "ls")]
-    List(list::Arguments),
+    List(list::Arguments) => list::run,
     /// Find issues in any status by words in their texts
-    Search(search::Arguments),
+    Search(search::Arguments) => search::run,
     /// Show one issue with its full history
-    Show(show::Arguments),
+    Show(show::Arguments) => show::run,
     /// List the issues that you can claim for work now
-    Ready(ready::Arguments),
+    Ready(ready::Arguments) => ready::run,
     /// List the issues that wait for others, and for which
-    Blocked(blocked::Arguments),
+    #[command(after_help = blocked::EXAMPLES)]
+    Blocked(options::Format) => blocked::run,
     /// Draw issues with their parts and blockers
-    Tree(tree::Arguments),
+    Tree(tree::Arguments) => tree::run,
     /// Claim the next issue for work
-    Next(next::Arguments),
+    Next(next::Arguments) => next::run,
     /// Wait for an issue, a change of one, or a question; claims nothing
-    Wait(wait::Arguments),
+    Wait(wait::Arguments) => wait::run,
     /// Claim one issue for work
-    Claim(claim::Arguments),
+    Claim(claim::Arguments) => claim::run,
     /// Give back an issue that you hold
-    Release(release::Arguments),
+    #[command(after_help = release::HELP)]
+    Release(comment::IssueCommentArgs) => release::run,
     /// Return an issue to the queue
-    Return(comment::ReturnArguments),
+    #[command(after_help = comment::RETURN_EXAMPLES)]
+    Return(comment::ClaimCommentArgs) => comment::return_issue,
     /// Complete an issue and hand it over to review
-    Complete(comment::CompleteArguments),
+    #[command(after_help = comment::COMPLETE_EXAMPLES)]
+    Complete(comment::ClaimCommentArgs) => comment::complete,
     /// Claim the next completed issue for review
-    Review(review::Arguments),
+    #[command(after_help = review::HELP)]
+    Review(options::ClaimNextArgs) => review::run,
     /// Close an issue, or reject it with --reject
-    Close(comment::CloseArguments),
+    Close(comment::CloseArguments) => comment::close,
     /// Open an issue again that is closed or rejected
-    Reopen(comment::ReopenArguments),
+    #[command(after_help = comment::REOPEN_HELP)]
+    Reopen(comment::IssueCommentArgs) => comment::reopen,
     /// Make the worktree and branch of an issue, or continue them
-    Worktree(worktree::Arguments),
+    Worktree(worktree::Arguments) => worktree::run,
     /// Run the check of the project on the branch of an issue, and record how it ended
-    Check(check::Arguments),
+    Check(check::Arguments) => check::run,
     /// Merge the branch of an issue, if it passes the check of the project
-    Merge(merge::Arguments),
+    Merge(merge::Arguments) => merge::run,
     /// Change the texts, attributes or links of an issue
-    Edit(edit::Arguments),
+    Edit(edit::Arguments) => edit::run,
     /// Change all issues that a query finds
-    Bulk(bulk::Arguments),
+    Bulk(bulk::Arguments) => bulk::run,
     /// Take changes back with new ones
-    Undo(undo::Arguments),
+    Undo(undo::Arguments) => undo::run,
     /// Comment on an issue
-    Comment(comment::CommentArguments),
+    #[command(after_help = comment::COMMENT_EXAMPLES)]
+    Comment(comment::IssueCommentArgs) => comment::comment,
     /// Keep something for later agents: a decision, a trap, a fact
-    Remember(memory::RememberArguments),
+    Remember(memory::RememberArguments) => memory::remember,
     /// Find what agents kept, and what closed issues tell
-    Recall(memory::RecallArguments),
+    Recall(memory::RecallArguments) => memory::recall,
     /// Write the decisions in force into AGENTS.md
-    Memory(publish_memory::Arguments),
+    Memory(publish_memory::Arguments) => publish_memory::run,
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
-    Link(link::LinkArguments),
+    #[command(after_help = link::LINK_EXAMPLES)]
+    Link(link::Arguments) => link::link,
     /// Remove links of an issue
-    Unlink(link::UnlinkArguments),
+    #[command(after_help = link::UNLINK_EXAMPLES)]
+    Unlink(link::Arguments) => link::unlink,
     /// Keep an issue from being claimed for now
-    Park(park::ParkArguments),
+    Park(park::ParkArguments) => park::park,
     /// Let a parked issue be claimed again
-    Unpark(park::UnparkArguments),
+    Unpark(park::UnparkArguments) => park::unpark,
     /// Give the agents of a provider nothing until a time, because it has reached a limit
-    Hold(hold::Arguments),
+    Hold(hold::Arguments) => hold::run,
     /// Ask people a question about an issue, and park it until the answer
-    Ask(questions::AskArguments),
+    Ask(questions::AskArguments) => questions::ask,
     /// List the open questions of agents to people
-    Questions(questions::QuestionsArguments),
+    #[command(after_help = questions::EXAMPLES)]
+    Questions(options::Format) => questions::list,
     /// Answer the open question of an issue
-    Answer(questions::AnswerArguments),
+    Answer(questions::AnswerArguments) => questions::answer,
     /// Show the board: who works on what, and what is waiting
-    Board(board::Arguments),
+    Board(board::Arguments) => board::run,
     /// Show the queue on the whole terminal, and change it with keys
-    Tui(tui::Arguments),
+    Tui(tui::Arguments) => tui::run,
     /// Show how many issues move, and how fast
-    Stats(stats::Arguments),
+    Stats(stats::Arguments) => stats::run,
     /// Show what is wrong in the queue, and what to do about it
-    Triage(triage::Arguments),
+    Triage(triage::Arguments) => triage::run,
     /// Show what matters now: what waits longest, who holds what, what ended
-    Digest(digest::Arguments),
+    Digest(digest::Arguments) => digest::run,
     /// Show the event log, or follow it with --follow
-    Log(log::Arguments),
+    Log(log::Arguments) => log::run,
     /// Export issues as JSON, JSON Lines or CSV, or what agents kept as a graph or as Markdown files
-    Export(export::Arguments),
+    Export(export::Arguments) => export::run,
     /// Import issues and entries from files, also of other programs; never overwrites an issue
-    Import(import::Arguments),
+    Import(import::Arguments) => import::run,
     /// Sync with another tracker: Azure DevOps, Backlog or GitHub
-    Sync(sync::Arguments),
+    Sync(sync::Arguments) => sync::run,
     /// Publish issues.json now
-    Save(save::Arguments),
+    #[command(after_help = save::HELP)]
+    Save(options::Format) => save::run,
     /// Write a backup of the whole store to one file
-    Backup(backup::Arguments),
+    Backup(backup::Arguments) => backup::run,
     /// Restore a backup
-    Restore(restore::Arguments),
+    Restore(restore::Arguments) => restore::run,
     /// List ids of issues for shell completions
     #[command(hide = true)]
-    IssueIds(issue_ids::Arguments),
+    IssueIds(issue_ids::Arguments) => issue_ids::run,
 }
 
 impl QueueCommand {
@@ -235,7 +261,7 @@ impl QueueCommand {
             Self::Board(arguments) => arguments.watches().then_some(ProcessKind::Watch),
             Self::Tui(_) => Some(ProcessKind::Watch),
             Self::Next(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
-            Self::Review(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
+            Self::Review(arguments) => arguments.waits().then_some(ProcessKind::Wait),
             Self::Wait(_) => Some(ProcessKind::Wait),
             Self::Sync(arguments) => arguments.repeats().then_some(ProcessKind::Watch),
             Self::Backup(arguments) => arguments.repeats().then_some(ProcessKind::Watch),
@@ -280,10 +306,14 @@ async fn is_empty(tracker: &Tracker) -> Result<bool, StoreError> {
 pub enum ExitStatus {
     /// It did what it was asked to do.
     Done,
-    /// It found nothing to act on.
-    Nothing,
-    /// It did only a part; its output says what is left.
-    Partly,
+    /// It found nothing to act on, or did only a part; its output says which.
+    Incomplete,
+}
+
+impl ExitStatus {
+    fn done_if(is_done: bool) -> Self {
+        if is_done { Self::Done } else { Self::Incomplete }
+    }
 }
 
 /// The parts that commands work with.
@@ -343,58 +373,6 @@ fn refusal(error: &anyhow::Error) -> Option<&DomainError> {
         Some(StoreError::Refused(refusal)) => Some(refusal),
         _ => cause.downcast_ref(),
     })
-}
-
-async fn run_on_queue(command: &QueueCommand, context: &CommandContext<'_>) -> Result<ExitStatus> {
-    match command {
-        QueueCommand::Add(arguments) => add::run(arguments, context).await,
-        QueueCommand::List(arguments) => list::run(arguments, context).await,
-        QueueCommand::Search(arguments) => search::run(arguments, context).await,
-        QueueCommand::Ready(arguments) => ready::run(arguments, context).await,
-        QueueCommand::Blocked(arguments) => blocked::run(arguments, context).await,
-        QueueCommand::Tree(arguments) => tree::run(arguments, context).await,
-        QueueCommand::Stats(arguments) => stats::run(arguments, context).await,
-        QueueCommand::Triage(arguments) => triage::run(arguments, context).await,
-        QueueCommand::Digest(arguments) => digest::run(arguments, context).await,
-        QueueCommand::Show(arguments) => show::run(arguments, context).await,
-        QueueCommand::Next(arguments) => next::run(arguments, context).await,
-        QueueCommand::Wait(arguments) => wait::run(arguments, context).await,
-        QueueCommand::Claim(arguments) => claim::run(arguments, context).await,
-        QueueCommand::Release(arguments) => release::run(arguments, context).await,
-        QueueCommand::Return(arguments) => comment::return_issue(arguments, context).await,
-        QueueCommand::Complete(arguments) => comment::complete(arguments, context).await,
-        QueueCommand::Review(arguments) => review::run(arguments, context).await,
-        QueueCommand::Close(arguments) => comment::close(arguments, context).await,
-        QueueCommand::Reopen(arguments) => comment::reopen(arguments, context).await,
-        QueueCommand::Worktree(arguments) => worktree::run(arguments, context).await,
-        QueueCommand::Check(arguments) => check::run(arguments, context).await,
-        QueueCommand::Merge(arguments) => merge::run(arguments, context).await,
-        QueueCommand::Edit(arguments) => edit::run(arguments, context).await,
-        QueueCommand::Bulk(arguments) => bulk::run(arguments, context).await,
-        QueueCommand::Undo(arguments) => undo::run(arguments, context).await,
-        QueueCommand::Comment(arguments) => comment::comment(arguments, context).await,
-        QueueCommand::Remember(arguments) => memory::remember(arguments, context).await,
-        QueueCommand::Recall(arguments) => memory::recall(arguments, context).await,
-        QueueCommand::Memory(arguments) => publish_memory::run(arguments, context).await,
-        QueueCommand::Link(arguments) => link::link(arguments, context).await,
-        QueueCommand::Unlink(arguments) => link::unlink(arguments, context).await,
-        QueueCommand::Park(arguments) => park::park(arguments, context).await,
-        QueueCommand::Unpark(arguments) => park::unpark(arguments, context).await,
-        QueueCommand::Hold(arguments) => hold::run(arguments, context).await,
-        QueueCommand::Ask(arguments) => questions::ask(arguments, context).await,
-        QueueCommand::Questions(arguments) => questions::list(arguments, context).await,
-        QueueCommand::Answer(arguments) => questions::answer(arguments, context).await,
-        QueueCommand::Board(arguments) => board::run(arguments, context).await,
-        QueueCommand::Tui(arguments) => tui::run(arguments, context).await,
-        QueueCommand::Log(arguments) => log::run(arguments, context).await,
-        QueueCommand::Export(arguments) => export::run(arguments, context).await,
-        QueueCommand::Import(arguments) => import::run(arguments, context).await,
-        QueueCommand::Sync(arguments) => sync::run(arguments, context).await,
-        QueueCommand::Save(arguments) => save::run(arguments, context).await,
-        QueueCommand::Backup(arguments) => backup::run(arguments, context).await,
-        QueueCommand::Restore(arguments) => restore::run(arguments, context).await,
-        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, context).await,
-    }
 }
 
 /// Formats an error with hints that name commands.

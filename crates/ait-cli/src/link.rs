@@ -10,31 +10,21 @@ use super::{CommandContext, ExitStatus, refusal};
 use ait_domain::{AgentName, DomainError, IssueChange, IssueRef, LinkKind};
 use ait_tracker::{Changed, Tracker};
 
-/// The arguments of `ait link`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait link`.
+pub(super) const LINK_EXAMPLES: &str = "Examples:\n  \
     ait link 3f2a9c1e blocked-by 8d1f02aa       8d1f02aa must end first\n  \
     ait link 3f2a9c1e parent 77aa0011           3f2a9c1e is a part of 77aa0011\n  \
     ait link 3f2a9c1e related 8d1f02aa 1c9be2d4\n  \
-    ait link 3f2a9c1e duplicate-of 8d1f02aa")]
-pub struct LinkArguments {
-    #[command(flatten)]
-    links: Links,
-}
+    ait link 3f2a9c1e duplicate-of 8d1f02aa";
 
-/// The arguments of `ait unlink`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait unlink`.
+pub(super) const UNLINK_EXAMPLES: &str = "Examples:\n  \
     ait unlink 3f2a9c1e blocked-by 8d1f02aa\n  \
-    ait unlink 3f2a9c1e parent 77aa0011")]
-pub struct UnlinkArguments {
-    #[command(flatten)]
-    links: Links,
-}
+    ait unlink 3f2a9c1e parent 77aa0011";
 
-/// Links of one kind from an issue to others.
+/// The arguments of `ait link` and `ait unlink`: links of one kind from an issue to others.
 #[derive(Clone, Debug, Args)]
-struct Links {
+pub struct Arguments {
     /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_name = "ID", value_parser = issue_ref)]
     from: IssueRef,
@@ -69,11 +59,7 @@ fn kind() -> impl TypedValueParser<Value = LinkKind> {
     })
 }
 
-pub(super) async fn link(
-    arguments: &LinkArguments,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus> {
-    let links = &arguments.links;
+pub(super) async fn link(links: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     if links.kind == LinkKind::Parent && links.to.len() > 1 {
         return Err(WrongUsage("an issue has at most one parent: name one").into());
     }
@@ -81,17 +67,13 @@ pub(super) async fn link(
     links.change(change, "is linked so already", context).await
 }
 
-pub(super) async fn unlink(
-    arguments: &UnlinkArguments,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus> {
-    let links = &arguments.links;
+pub(super) async fn unlink(links: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let change = IssueChange { links_remove: links.all(), ..IssueChange::default() };
     let none = "has no such link: `ait show ID` shows its links";
     links.change(change, none, context).await
 }
 
-impl Links {
+impl Arguments {
     fn all(&self) -> Vec<(LinkKind, IssueRef)> {
         self.to.iter().map(|to| (self.kind, to.clone())).collect()
     }

@@ -200,7 +200,7 @@ pub(super) async fn recall(
         if lines.is_empty() {
             tracing::info!("nothing is known about {}", sanitize::line(about));
         }
-        return Ok(if lines.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done });
+        return Ok(ExitStatus::done_if(!lines.is_empty()));
     }
     let mut found = match &arguments.near {
         Some(issue) => tracker.known(&*tracker.get_issue(issue.clone()).await?).await,
@@ -226,7 +226,7 @@ pub(super) async fn recall(
     } else {
         write(&found, context)?;
     }
-    Ok(if found.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done })
+    Ok(ExitStatus::done_if(!found.is_empty()))
 }
 
 /// Returns git where the files of entries are: beside `issues.json`, or else in the working directory.

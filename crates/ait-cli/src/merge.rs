@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
                 output: last_lines,
                 ..Report::default()
             })?;
-            return Ok(ExitStatus::Nothing);
+            return Ok(ExitStatus::Incomplete);
         }
     }
     Ok(ExitStatus::Done)

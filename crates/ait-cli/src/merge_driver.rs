@@ -89,7 +89,7 @@ pub fn report(
             output.line("there is no conflict in issues.json")?;
         }
         output.flush()?;
-        return Ok(ExitStatus::Nothing);
+        return Ok(ExitStatus::Incomplete);
     };
     if arguments.format.json {
         output.json(resolved)?;

@@ -11,7 +11,7 @@ use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::print_issue::print_claimed;
+use super::print_issue::{print_changed, print_claimed};
 use super::progress::with_progress;
 use super::signals::until_end;
 use super::{CommandContext, ExitStatus};
@@ -57,7 +57,7 @@ pub fn with_excluding_terms(line: impl IntoIterator<Item = OsString>) -> Vec<OsS
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(super) struct Format {
+pub struct Format {
     /// Print JSON, for scripts
     #[arg(long)]
     pub json: bool,
@@ -85,6 +85,25 @@ impl CallerArgs {
     pub fn proof(&self, context: &CommandContext<'_>, is_forced: bool) -> ClaimProof {
         let is_named = self.agent.is_some() || context.default_agent.is_some();
         ClaimProof { number: None, is_forced, is_person: is_forced || !is_named }
+    }
+
+    /// Changes each of the issues, and prints it. If one of several does not exist, none is changed.
+    pub async fn each(
+        &self,
+        ids: &[IssueRef],
+        change: impl AsyncFn(IssueRef, AgentName) -> Result<Changed>,
+        context: &CommandContext<'_>,
+    ) -> Result<ExitStatus> {
+        let CommandContext { tracker, output, .. } = *context;
+        let agent = self.agent(context)?;
+        for id in ids.iter().filter(|_| ids.len() > 1) {
+            tracker.get_issue(id.clone()).await?;
+        }
+        for id in ids {
+            let changed = change(id.clone(), agent.clone()).await?;
+            print_changed(&changed, self.format.json, tracker, output).await?;
+        }
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -195,7 +214,7 @@ pub(super) fn classification() -> impl TypedValueParser<Value = GivenKind> {
 
 /// How `ait next` and `ait review` claim.
 #[derive(Clone, Debug, Args)]
-pub(super) struct ClaimNextArgs {
+pub struct ClaimNextArgs {
     /// Wait until there is one, for at most this time [default: for any time]
     #[arg(long, value_name = "TIME", value_parser = time_span)]
     #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]

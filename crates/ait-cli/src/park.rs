@@ -3,11 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::comment::{IssueCommentArgs, check};
+use super::comment::IssueCommentArgs;
 use super::link::change_or_say;
 use super::options::{CallerArgs, WrongUsage, issue_ref, time_arg};
 use super::output::local;
-use super::print_issue::print_changed;
 use super::{CommandContext, ExitStatus};
 use ait_domain::{CommentText, IssueChange, IssueRef};
 use ait_query::time_arg::TimeArg;
@@ -44,15 +43,13 @@ pub(super) async fn park(
     arguments: &ParkArguments,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
-    let CommandContext { tracker, output, .. } = *context;
-    let target = &arguments.target;
-    let agent = target.caller.agent(context)?;
+    let tracker = context.tracker;
     let now = tracker.now();
     let until = arguments.until.map(|until| until.time_after(now));
     if until.is_some_and(|until| until <= now) {
         return Err(WrongUsage("--until names a time that has passed: name a later one").into());
     }
-    let (ids, reason) = target.target()?;
+    let (ids, reason) = arguments.target.target()?;
     let reason = match (reason, until) {
         (Some(reason), _) => reason,
         // The time says enough.
@@ -64,27 +61,21 @@ pub(super) async fn park(
         }
     };
     let reason = CommentText::try_from(reason)?;
-    check(&ids, context).await?;
-    for id in ids {
-        let parked = Some(Some((reason.clone(), until)));
-        let change = IssueChange { parked, ..IssueChange::default() };
-        let changed = tracker.change_issue(id.into(), change, agent.clone()).await?;
-        print_changed(&changed, target.caller.format.json, tracker, output).await?;
-    }
-    Ok(ExitStatus::Done)
+    let parked = Some(Some((reason, until)));
+    let change = IssueChange { parked, ..IssueChange::default() };
+    let change = async |id: IssueRef, agent| {
+        Ok(tracker.change_issue(id.into(), change.clone(), agent).await?)
+    };
+    arguments.target.caller.each(&ids, change, context).await
 }
 
 pub(super) async fn unpark(
     arguments: &UnparkArguments,
     context: &CommandContext<'_>,
 ) -> Result<ExitStatus> {
-    let CommandContext { tracker, output, .. } = *context;
-    let agent = arguments.caller.agent(context)?;
-    check(&arguments.ids, context).await?;
-    for id in &arguments.ids {
-        let change = IssueChange { parked: Some(None), ..IssueChange::default() };
-        let changed = change_or_say(id, change, "is not parked", agent.clone(), tracker).await?;
-        print_changed(&changed, arguments.caller.format.json, tracker, output).await?;
-    }
-    Ok(ExitStatus::Done)
+    let unparked = IssueChange { parked: Some(None), ..IssueChange::default() };
+    let change = async |id: IssueRef, agent| {
+        change_or_say(&id, unparked.clone(), "is not parked", agent, context.tracker).await
+    };
+    arguments.caller.each(&arguments.ids, change, context).await
 }

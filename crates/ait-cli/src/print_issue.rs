@@ -149,5 +149,5 @@ pub(super) async fn print_claimed(
     } else {
         tracing::info!("{nothing}");
     }
-    Ok(if claimed.is_some() { ExitStatus::Done } else { ExitStatus::Nothing })
+    Ok(ExitStatus::done_if(claimed.is_some()))
 }

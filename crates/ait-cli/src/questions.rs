@@ -53,15 +53,10 @@ pub struct AskArguments {
     caller: CallerArgs,
 }
 
-/// The arguments of `ait questions`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+/// Ends the help of `ait questions`.
+pub(super) const EXAMPLES: &str = "Examples:\n  \
     ait questions\n  \
-    ait questions --json | jq -r '.questions[] | .id + \" \" + .question'")]
-pub struct QuestionsArguments {
-    #[command(flatten)]
-    format: Format,
-}
+    ait questions --json | jq -r '.questions[] | .id + \" \" + .question'";
 
 /// The arguments of `ait answer`.
 #[derive(Clone, Debug, Args)]
@@ -154,16 +149,13 @@ pub(super) async fn answer(
     print_changed(&answered, arguments.caller.format.json, context.tracker, output).await
 }
 
-pub(super) async fn list(
-    arguments: &QuestionsArguments,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus> {
+pub(super) async fn list(format: &Format, context: &CommandContext<'_>) -> Result<ExitStatus> {
     let CommandContext { tracker, output, .. } = *context;
     let questions = tracker.questions().await?;
-    if questions.is_empty() && !arguments.format.json {
+    if questions.is_empty() && !format.json {
         tracing::info!("{NO_QUESTIONS}");
     }
-    print(questions, arguments.format, tracker.now(), output)?;
+    print(questions, *format, tracker.now(), output)?;
     Ok(ExitStatus::Done)
 }
 

@@ -1,10 +1,8 @@
 //! `ait release`: gives an issue back that one holds.
 
 use anyhow::{Result, bail};
-use clap::Args;
 
-use super::comment::{IssueCommentArgs, check};
-use super::print_issue::print_changed;
+use super::comment::IssueCommentArgs;
 use super::{CommandContext, ExitStatus, sanitize};
 use ait_domain::{AgentName, ClaimProof, CommentText, IssueRef};
 use ait_tracker::{Changed, Tracker};
@@ -12,35 +10,26 @@ use ait_tracker::{Changed, Tracker};
 /// The comment if the user gives none.
 const RELEASED: &str = "Released.";
 
-/// The arguments of `ait release`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "`ait return --force` also returns an issue that another agent holds.\n\n\
+/// Ends the help of `ait release`.
+pub(super) const HELP: &str = "`ait return --force` also returns an issue that another agent holds.\n\n\
     Examples:\n  \
     ait release 3f2a9c1e\n  \
-    ait release 3f2a9c1e -m 'the fixture is missing'")]
-pub struct Arguments {
-    #[command(flatten)]
-    target: IssueCommentArgs,
-}
+    ait release 3f2a9c1e -m 'the fixture is missing'";
 
-pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
-    let output = context.output;
-    let caller = &arguments.target.caller;
-    let agent = caller.agent(context)?;
-    let (ids, comment) = arguments.target.target()?;
+pub(super) async fn run(
+    arguments: &IssueCommentArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus> {
+    let (ids, comment) = arguments.target()?;
     let comment = CommentText::try_from(comment.unwrap_or_else(|| RELEASED.to_owned()))?;
-    check(&ids, context).await?;
-    for id in ids {
-        let changed = release(id, comment.clone(), &agent, context.tracker).await?;
-        print_changed(&changed, caller.format.json, context.tracker, output).await?;
-    }
-    Ok(ExitStatus::Done)
+    let change = |id, agent| release(id, comment.clone(), agent, context.tracker);
+    arguments.caller.each(&ids, change, context).await
 }
 
 async fn release(
     id: IssueRef,
     comment: CommentText,
-    agent: &AgentName,
+    agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Changed> {
     let issue = tracker.get_issue(id).await?;
@@ -55,5 +44,5 @@ async fn release(
     }
     // Another agent may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), ..ClaimProof::default() };
-    Ok(tracker.return_issue(issue.id.into(), comment, agent.clone(), proof).await?)
+    Ok(tracker.return_issue(issue.id.into(), comment, agent, proof).await?)
 }

@@ -1,7 +1,6 @@
 //! `ait review`: claims the next completed issue for review.
 
 use anyhow::Result;
-use clap::Args;
 
 use super::options::ClaimNextArgs;
 use super::ready::obstacles;
@@ -9,22 +8,18 @@ use super::{CommandContext, ExitStatus, is_empty, no_issues};
 use ait_domain::{AgentName, Status};
 use ait_tracker::{ClaimKind, Tracker};
 
-/// The arguments of `ait review`.
-#[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "Exits with 1 if there is nothing to review, with --wait after the time or Ctrl-C.\n\n\
+/// Ends the help of `ait review`.
+pub(super) const HELP: &str = "Exits with 1 if there is nothing to review, with --wait after the time or Ctrl-C.\n\n\
     Examples:\n  \
     ait review\n  \
     ait review --wait 10m\n  \
-    ait review --agent code-reviewer --json"
-)]
-pub struct Arguments {
-    #[command(flatten)]
-    pub(super) claim: ClaimNextArgs,
-}
+    ait review --agent code-reviewer --json";
 
-pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> Result<ExitStatus> {
-    arguments.claim.run(ClaimKind::Review, why_no_review, context).await
+pub(super) async fn run(
+    arguments: &ClaimNextArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus> {
+    arguments.run(ClaimKind::Review, why_no_review, context).await
 }
 
 /// Says why an agent can claim nothing for review.

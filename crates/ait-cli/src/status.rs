@@ -191,7 +191,7 @@ pub async fn run(
     } else {
         write(&report, now, output)?;
     }
-    Ok(if report.problem.is_some() { ExitStatus::Partly } else { ExitStatus::Done })
+    Ok(ExitStatus::done_if(report.problem.is_none()))
 }
 
 /// Returns the counts and the claimed issues.

@@ -130,7 +130,7 @@ async fn run_all(
             .await
             .with_context(|| format!("sync {}", settings.name))?;
         if !report.problems.is_empty() || !report.conflicts.is_empty() {
-            status = ExitStatus::Partly;
+            status = ExitStatus::Incomplete;
         }
         if arguments.caller.format.json {
             let mut document = json!(report);
@@ -229,5 +229,5 @@ async fn resolve(
         };
         output.line(format_args!("{}: {then}", fields.join(", ")))?;
     }
-    Ok(if fields.is_empty() { ExitStatus::Nothing } else { ExitStatus::Done })
+    Ok(ExitStatus::done_if(!fields.is_empty()))
 }

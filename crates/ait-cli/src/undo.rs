@@ -105,7 +105,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
                 tracing::info!("nothing was changed; --yes does it");
             }
             let is_shown = undone > 0 && arguments.dry_run;
-            return Ok(if is_shown { ExitStatus::Done } else { ExitStatus::Nothing });
+            return Ok(ExitStatus::done_if(is_shown));
         }
         // What was shown, whatever has happened since.
         selection = UndoSelection::Numbers(preview.numbers);
@@ -114,11 +114,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     show(&outcome, false, json, output)?;
     let is_all =
         outcome.issues.iter().all(|issue| issue.left.is_empty() && issue.refused.is_none());
-    Ok(match count(&outcome) {
-        0 => ExitStatus::Nothing,
-        _ if is_all => ExitStatus::Done,
-        _ => ExitStatus::Partly,
-    })
+    Ok(ExitStatus::done_if(is_all && count(&outcome) > 0))
 }
 
 async fn undo(

@@ -113,7 +113,7 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
         Some(issue) => print_line(issue, None, output)?,
         None => tracing::info!("{nothing}"),
     }
-    Ok(if found.is_some() { ExitStatus::Done } else { ExitStatus::Nothing })
+    Ok(ExitStatus::done_if(found.is_some()))
 }
 
 /// Returns the first issue that some agent could claim: for review, or else for work.
@@ -157,7 +157,7 @@ impl Arguments {
             } else {
                 tracing::info!("{NO_QUESTIONS}");
             }
-            return Ok(ExitStatus::Nothing);
+            return Ok(ExitStatus::Incomplete);
         };
         print_questions(questions, self.caller.format, tracker.now(), output)?;
         Ok(ExitStatus::Done)
