@@ -128,7 +128,11 @@ impl Changed {
             (Self::Anything, _)
             | (
                 _,
-                Resource::Queue | Resource::Digest | Resource::Memory(_) | Resource::SavedQuery(_),
+                Resource::Queue
+                | Resource::Digest
+                | Resource::Memory
+                | Resource::Decisions
+                | Resource::SavedQuery(_),
             ) => true,
             (Self::Issues(changed), Resource::Issue(reference)) => {
                 let range = reference.range();

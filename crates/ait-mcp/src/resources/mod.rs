@@ -19,7 +19,7 @@ use super::options::ReplyFormat;
 use super::reply::{List, Reply, ReplyOptions, WholeIssue};
 use super::tools::get_digest::MAX_DIGEST_TOKENS;
 use super::{FIXED_TTL_MS, McpServer, shown, skills};
-use ait_domain::{Classification, IssueRef, Order, Query};
+use ait_domain::{IssueRef, Order, Query};
 use ait_query::{ParsedQuery, SavedQueries};
 use ait_setup::Preset;
 use ait_tracker::hints;
@@ -34,13 +34,8 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const MARKDOWN: &str = "text/markdown";
 
-const CONFIG: &str = "tracker://config";
-const DIAGNOSTICS: &str = "tracker://diagnostics";
-const DIGEST: &str = "tracker://digest";
-const MEMORY: &str = "tracker://memory";
-const DECISIONS: &str = "tracker://decisions";
-const PRESETS: &str = "tracker://presets";
-const QUEUE: &str = "tracker://queue";
+/// How the URIs begin.
+const SCHEME: &str = "tracker://";
 /// The prefix of the URI of an issue.
 const ISSUES: &str = "tracker://issues/";
 /// The prefix of the URI of a saved query.
@@ -59,8 +54,10 @@ pub(super) enum Resource {
     Diagnostics,
     /// What matters in the queue now.
     Digest,
-    /// The entries of the memory in force, all or those of a kind.
-    Memory(Option<Classification>),
+    /// The entries of the memory in force.
+    Memory,
+    /// The decisions in force.
+    Decisions,
     /// The presets of `ait init`.
     Presets,
     /// The length of each queue, and its oldest issues.
@@ -73,6 +70,57 @@ pub(super) enum Resource {
     Skill(String),
 }
 
+/// The resources without parameters: each with its name, which ends its URI, its title, its description and its media
+/// type.
+static FIXED: [(Resource, &str, &str, &str, &str); 7] = [
+    (
+        Resource::Queue,
+        "queue",
+        "Queue",
+        "How many issues there are in each status, and the five oldest that wait for review, that wait for \
+         a worker (for each classification), and that are claimed.",
+        JSON,
+    ),
+    (
+        Resource::Digest,
+        "digest",
+        "Digest",
+        "What matters now: counts, open questions, what waits longest, who holds what, what ended in the last \
+         24 hours, and what came back often.",
+        JSON,
+    ),
+    (
+        Resource::Memory,
+        "memory",
+        "Memory",
+        "What agents and people keep for later ones: the latest entries in force.",
+        JSON,
+    ),
+    (Resource::Decisions, "decisions", "Decisions", "The latest decisions in force.", JSON),
+    (
+        Resource::Diagnostics,
+        "diagnostics",
+        "Diagnostics",
+        "The last report of `ait doctor`, at most five minutes old: a verdict, a reason and a fix for \
+         each check.",
+        JSON,
+    ),
+    (
+        Resource::Config,
+        "config",
+        "Configuration",
+        "The effective settings, each with its source. Secrets are left out.",
+        YAML,
+    ),
+    (
+        Resource::Presets,
+        "presets",
+        "Presets",
+        "The presets of `ait init --preset`: prompts and workflow.",
+        JSON,
+    ),
+];
+
 impl Resource {
     /// Parses the URI of a resource.
     ///
@@ -80,27 +128,22 @@ impl Resource {
     ///
     /// The URI names no resource. The error names those that exist.
     pub fn at(uri: &str) -> Result<Self, ReadError> {
-        Ok(match uri {
-            CONFIG => Self::Config,
-            DIAGNOSTICS => Self::Diagnostics,
-            DIGEST => Self::Digest,
-            MEMORY => Self::Memory(None),
-            DECISIONS => Self::Memory(Some(Classification::Decision)),
-            PRESETS => Self::Presets,
-            QUEUE => Self::Queue,
-            _ if let Some(name) = uri.strip_prefix(QUERIES) => Self::SavedQuery(name.to_owned()),
-            _ if let Some(name) = skills::named(uri) => Self::Skill(name.to_owned()),
-            _ => {
-                let id = uri.strip_prefix(ISSUES).ok_or_else(|| ReadError::no_resource(uri))?;
-                let id = IssueRef::named(id, IssueRef::MIN_DIGITS)
-                    .map_err(|bad| ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS)));
-                Self::Issue(id?)
-            }
-        })
+        let is_it = |name: &str| uri.strip_prefix(SCHEME) == Some(name);
+        if let Some((resource, ..)) = FIXED.iter().find(|(_, name, ..)| is_it(name)) {
+            return Ok(resource.clone());
+        }
+        if let Some(name) = uri.strip_prefix(QUERIES) {
+            return Ok(Self::SavedQuery(name.to_owned()));
+        }
+        if let Some(name) = skills::named(uri) {
+            return Ok(Self::Skill(name.to_owned()));
+        }
+        let id = uri.strip_prefix(ISSUES).ok_or_else(|| ReadError::no_resource(uri))?;
+        let id = IssueRef::named(id, IssueRef::MIN_DIGITS)
+            .map_err(|bad| ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS)));
+        Ok(Self::Issue(id?))
     }
-}
 
-impl Resource {
     /// Returns true if the resource can change while the process runs. Settings are read once, at its start.
     pub fn can_change(&self) -> bool {
         !matches!(self, Self::Config | Self::Presets | Self::Skill(_))
@@ -110,16 +153,14 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Config => f.write_str(CONFIG),
-            Self::Diagnostics => f.write_str(DIAGNOSTICS),
-            Self::Digest => f.write_str(DIGEST),
-            Self::Memory(None) => f.write_str(MEMORY),
-            Self::Memory(_) => f.write_str(DECISIONS),
-            Self::Presets => f.write_str(PRESETS),
-            Self::Queue => f.write_str(QUEUE),
             Self::Issue(id) => write!(f, "{ISSUES}{id}"),
             Self::SavedQuery(name) => write!(f, "{QUERIES}{name}"),
             Self::Skill(name) => f.write_str(&skills::uri(name)),
+            fixed => {
+                let entry = FIXED.iter().find(|(resource, ..)| resource == fixed);
+                let (_, name, ..) = entry.expect("the others have no parameters");
+                write!(f, "{SCHEME}{name}")
+            }
         }
     }
 }
@@ -129,54 +170,10 @@ pub(super) fn list(queries: &SavedQueries) -> Vec<Listed> {
     let listed = |uri: &str, name: &str, title: &str, description: &str, kind: &str| {
         Listed::new(uri, name).with_title(title).with_description(description).with_mime_type(kind)
     };
-    let mut all = vec![
-        listed(
-            QUEUE,
-            "queue",
-            "Queue",
-            "How many issues there are in each status, and the five oldest that wait for review, that wait for \
-             a worker (for each classification), and that are claimed.",
-            JSON,
-        ),
-        listed(
-            DIGEST,
-            "digest",
-            "Digest",
-            "What matters now: counts, open questions, what waits longest, who holds what, what ended in the last \
-             24 hours, and what came back often.",
-            JSON,
-        ),
-        listed(
-            MEMORY,
-            "memory",
-            "Memory",
-            "What agents and people keep for later ones: the latest entries in force.",
-            JSON,
-        ),
-        listed(DECISIONS, "decisions", "Decisions", "The latest decisions in force.", JSON),
-        listed(
-            DIAGNOSTICS,
-            "diagnostics",
-            "Diagnostics",
-            "The last report of `ait doctor`, at most five minutes old: a verdict, a reason and a fix for \
-             each check.",
-            JSON,
-        ),
-        listed(
-            CONFIG,
-            "config",
-            "Configuration",
-            "The effective settings, each with its source. Secrets are left out.",
-            YAML,
-        ),
-        listed(
-            PRESETS,
-            "presets",
-            "Presets",
-            "The presets of `ait init --preset`: prompts and workflow.",
-            JSON,
-        ),
-    ];
+    let fixed = FIXED.iter().map(|(resource, name, title, description, kind)| {
+        listed(&resource.to_string(), name, title, description, kind)
+    });
+    let mut all: Vec<_> = fixed.collect();
     all.extend(queries.iter().map(|(name, query)| {
         let description = format!("The issues that this query finds: {}", shown(query));
         listed(&format!("{QUERIES}{name}"), name, name, &description, JSON)
@@ -220,10 +217,11 @@ impl From<StoreError> for ReadError {
 impl ReadError {
     /// No resource has the URI.
     fn no_resource(uri: &str) -> Self {
+        let known: Vec<_> = FIXED.iter().map(|(resource, ..)| resource.to_string()).collect();
+        let known = known.join(", ");
+        let uri = shown(uri);
         Self::Absent(format!(
-            "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {MEMORY}, {DECISIONS}, {PRESETS}, \
-             {QUEUE}, {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}",
-            shown(uri)
+            "no resource {uri:?}: there are {known}, {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}"
         ))
     }
 
@@ -291,10 +289,10 @@ pub(super) async fn read(
             let list = saved_query(server, name).await?;
             Ok(Read::now(text(&replies, Reply::List(list))?))
         }
-        Resource::Memory(kind) => {
-            let query = kind.map(|kind| format!("kind:{kind}")).unwrap_or_default();
+        Resource::Memory | Resource::Decisions => {
+            let query = if *resource == Resource::Decisions { "kind:decision" } else { "" };
             let tracker = &server.tracker;
-            let query = ParsedQuery::exact(&query, &server.options.queries, tracker.now());
+            let query = ParsedQuery::exact(query, &server.options.queries, tracker.now());
             let found = tracker.recalled(&query.unwrap_or_default(), MAX_FOUND, false).await?;
             let rows = found.entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
             let rows: Vec<_> = rows.map(|lesson| lesson.to_string()).collect();
