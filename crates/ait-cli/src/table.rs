@@ -1,5 +1,6 @@
 //! Tables with aligned columns.
 
+use anyhow::Result;
 use clap::builder::styling::Style;
 
 use super::output::{FAINT, Output};
@@ -17,9 +18,15 @@ const WIDEST_ID: usize = "3f2a9c1e-7d54".len();
 pub(super) struct Column {
     pub name: &'static str,
     /// The terminal width below which the column is hidden.
-    pub from_width: usize,
+    from_width: usize,
     /// The maximum width on a terminal; the last column takes the remaining width.
-    pub at_most: usize,
+    at_most: usize,
+}
+
+impl Column {
+    pub const fn new(name: &'static str, from_width: usize, at_most: usize) -> Self {
+        Self { name, from_width, at_most }
+    }
 }
 
 /// One cell.
@@ -33,6 +40,16 @@ impl Cell {
     pub fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
+}
+
+/// Prints a table, as [`rows`] renders it.
+pub(super) fn write<const N: usize>(
+    output: &Output,
+    table: [Column; N],
+    cells: impl Iterator<Item = [Cell; N]>,
+) -> Result<()> {
+    let cells: Vec<_> = cells.collect();
+    rows(output, table, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
 /// Renders a table with a header.
