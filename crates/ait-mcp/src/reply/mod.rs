@@ -92,17 +92,15 @@ impl WholeIssue {
 
     /// Returns an issue alone.
     pub fn plain(issue: Arc<Issue>) -> Self {
-        let neighbours = Neighbours::default();
-        let lost_claims = Vec::new();
         Self {
             issue,
             skip: 0,
             is_claim: false,
             change: None,
             fields: None,
-            neighbours,
+            neighbours: Neighbours::default(),
             gone: None,
-            lost_claims,
+            lost_claims: Vec::new(),
             known: Vec::new(),
             overlaps: Vec::new(),
             work: None,
@@ -308,14 +306,9 @@ impl ReplyOptions {
             if self.is_planning {
                 members.insert("version".to_owned(), issue.version().into());
             }
-            if !lost_claims.is_empty() {
-                members.insert("lost_claims".to_owned(), serde_json::json!(lost_claims));
-            }
-            if !known.is_empty() {
-                members.insert("known".to_owned(), serde_json::json!(known));
-            }
-            if !overlaps.is_empty() {
-                members.insert("overlaps".to_owned(), serde_json::json!(overlaps));
+            let lines = [("lost_claims", lost_claims), ("known", known), ("overlaps", overlaps)];
+            for (key, lines) in lines.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+                members.insert(key.to_owned(), lines.clone().into());
             }
             if let Some(work) = work {
                 members.insert("work".to_owned(), work.as_str().into());
