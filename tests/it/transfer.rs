@@ -15,9 +15,9 @@ use agent_issue_tracker::store::transfer::{
 };
 use agent_issue_tracker::store::{
     Committed, EventPosition, Events, Probe, SnapshotVisitor, SqliteStore, State, Store,
-    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
+    StoreError, StoreHealth, StoreId, Subset,
 };
-use futures::future::{BoxFuture, FutureExt};
+use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -224,42 +224,47 @@ pub async fn pruned() -> Pruned {
     Pruned { _directory: directory, store, pruned_count }
 }
 
+#[async_trait]
 impl Store for Pruned {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
-        self.store.id()
+    async fn id(&self) -> StoreId {
+        self.store.id().await
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
-        self.store.commit(commands, now)
+    async fn commit(
+        &self,
+        commands: Vec<Command>,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        self.store.commit(commands, now).await
     }
 
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.store.get(reference)
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        self.store.get(reference).await
     }
 
-    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        self.store.list(query)
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        self.store.list(query).await
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.store.counts()
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.store.counts().await
     }
 
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
-        self.store.snapshot(visitor)
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
+        self.store.snapshot(visitor).await
     }
 
-    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
-        self.store.subset(subset)
+    async fn subset(&self, subset: Subset) -> Result<State, StoreError> {
+        self.store.subset(subset).await
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
-        self.store.leases()
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        self.store.leases().await
     }
 
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
-        let read = self.store.events(after.max(self.pruned_count), limit);
-        async move { Ok(Events { oldest: self.pruned_count + 1, ..read.await? }) }.boxed()
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
+        let read = self.store.events(after.max(self.pruned_count), limit).await?;
+        Ok(Events { oldest: self.pruned_count + 1, ..read })
     }
 
     fn watch(&self) -> watch::Receiver<EventPosition> {
@@ -270,12 +275,12 @@ impl Store for Pruned {
         self.store.clients()
     }
 
-    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
-        self.store.health(probe)
+    async fn health(&self, probe: Probe) -> StoreHealth {
+        self.store.health(probe).await
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        self.store.close()
+    async fn close(&self) -> bool {
+        self.store.close().await
     }
 }
 

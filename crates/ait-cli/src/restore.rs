@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use futures::future::FutureExt;
 use serde_json::{Value, json};
 
 use super::backup::{STREAM, issues};
@@ -67,14 +66,14 @@ pub(super) async fn run(arguments: &Arguments, context: &CommandContext<'_>) -> 
     if let Some(why) = backup.about.as_ref().and_then(|about| about.partial.as_ref()) {
         tracing::warn!("the backup is partial, because its store was damaged: {why}");
     }
-    let replacement = {
-        let document = backup.document.clone();
-        let restored = match context.maintenance {
-            Some(maintenance) => maintenance.restore(document, policy),
-            None => context.tracker.restore(document, policy).boxed(),
-        };
-        with_progress("restoring", restored).await?
+    let document = backup.document.clone();
+    let restoring = async {
+        match context.maintenance {
+            Some(maintenance) => maintenance.restore(document, policy).await,
+            None => context.tracker.restore(document, policy).await,
+        }
     };
+    let replacement = with_progress("restoring", restoring).await?;
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {
         output.json(&report(arguments, &backup, &replacement))?;

@@ -46,7 +46,7 @@ mod writer_queue;
 
 use std::sync::{Arc, Mutex};
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use async_trait::async_trait;
 use tokio::sync::watch;
 
 use ait_domain::{
@@ -65,9 +65,6 @@ pub use snapshot::{SnapshotVisitor, read_into, read_with};
 pub use sqlite::{Maintenance, SqliteStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
-
-/// The future that a store operation returns.
-pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The issues that an operation looks at. A store that has all issues at hand gives all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,12 +100,13 @@ pub struct Committed {
 /// A place that stores issues, shared by any number of callers.
 ///
 /// Once a change is answered, every later read sees it, by any caller and through any process.
+#[async_trait]
 pub trait Store: Send + Sync {
     /// Returns the id of this store.
     ///
     /// All processes on this machine that share the store get the same id, and a restart does not change it. The
     /// call neither reads nor creates stored data.
-    fn id(&self) -> BoxFuture<'_, StoreId>;
+    async fn id(&self) -> StoreId;
 
     /// Decides commands in order, each on the state that the previous one left, and makes their events durable: all
     /// in one step, or none.
@@ -120,36 +118,37 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// Any [`StoreError`]. Every error except [`StoreError::Uncertain`] means that nothing changed.
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed>;
+    async fn commit(&self, commands: Vec<Command>, now: Timestamp)
+    -> Result<Committed, StoreError>;
 
     /// Returns the issue that a reference names.
     ///
     /// # Errors
     ///
     /// [`StoreError::Refused`] if no issue or more than one matches; [`StoreError::Unreadable`].
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>>;
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError>;
 
     /// Returns one page of the issues that match a query.
-    fn list(&self, query: Query) -> StoreFuture<'_, Page>;
+    async fn list(&self, query: Query) -> Result<Page, StoreError>;
 
     /// Counts the issues in each status.
-    fn counts(&self) -> StoreFuture<'_, Counts>;
+    async fn counts(&self) -> Result<Counts, StoreError>;
 
     /// Shows a visitor everything as of one event, issue by issue. Includes every change that was answered before the
     /// call. [`read_into`] and [`State::read`] return what a visitor collected.
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()>;
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError>;
 
     /// Returns a subset of the issues as of one moment. Includes every change that was answered before the call. For
     /// the issues of the subset, the result equals the whole state; other issues, their counts and
     /// positions may be missing.
-    fn subset(&self, subset: Subset) -> StoreFuture<'_, State>;
+    async fn subset(&self, subset: Subset) -> Result<State, StoreError>;
 
     /// Returns the claims that live with a client.
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>>;
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events>;
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError>;
 
     /// Returns a receiver for the position of the newest durable event of any process. The first call makes the store
     /// watch the changes of other processes.
@@ -159,16 +158,16 @@ pub trait Store: Send + Sync {
     fn clients(&self) -> Arc<dyn Clients>;
 
     /// Returns whether the store can be read and changed, with its sizes and times.
-    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;
+    async fn health(&self, probe: Probe) -> StoreHealth;
 
     /// Returns what is damaged, or why nothing can be read. What else the store answers is older than the damage then.
-    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
-        ready(None).boxed()
+    async fn damage(&self) -> Option<StoreError> {
+        None
     }
 
     /// Refuses new commands and waits for those that are being written. Returns false if work is left that would take
     /// long.
-    fn close(&self) -> BoxFuture<'_, bool>;
+    async fn close(&self) -> bool;
 }
 
 /// Why a store refused or failed an operation. The variants differ in what the caller can do.

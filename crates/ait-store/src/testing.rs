@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures::future::{BoxFuture, FutureExt, pending, ready};
+use async_trait::async_trait;
+use futures::future::pending;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
@@ -12,7 +13,7 @@ use super::clients::{Clients, MemoryClients};
 use super::files::support::lock;
 use super::{
     Committed, EventPosition, Events, NumberedEvent, Outcome, Probe, SnapshotVisitor, State, Store,
-    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
+    StoreError, StoreHealth, StoreId, Subset,
 };
 use ait_domain::{
     Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
@@ -82,19 +83,20 @@ impl TestStore {
         *lock(&self.reads) = reads;
     }
 
-    fn read<T: Send + 'static>(&self, read: impl FnOnce(&Held) -> T) -> StoreFuture<'_, T> {
-        self.try_read(|held| Ok(read(held)))
+    async fn read<T>(&self, read: impl FnOnce(&Held) -> T + Send) -> Result<T, StoreError> {
+        self.try_read(|held| Ok(read(held))).await
     }
 
-    fn try_read<T: Send + 'static>(
+    async fn try_read<T>(
         &self,
-        read: impl FnOnce(&Held) -> Result<T, StoreError>,
-    ) -> StoreFuture<'_, T> {
-        match *lock(&self.reads) {
-            Reads::Fail => ready(Err(StoreError::Busy("on purpose".to_owned()))).boxed(),
-            Reads::Stall => pending().boxed(),
+        read: impl FnOnce(&Held) -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError> {
+        let reads = *lock(&self.reads);
+        match reads {
+            Reads::Fail => Err(StoreError::Busy("on purpose".to_owned())),
+            Reads::Stall => pending().await,
             Reads::Work | Reads::FailAfterCommit | Reads::StallAfterCommit => {
-                ready(read(&lock(&self.held))).boxed()
+                read(&lock(&self.held))
             }
         }
     }
@@ -141,48 +143,50 @@ impl Held {
     }
 }
 
+#[async_trait]
 impl Store for TestStore {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
-        ready(self.id).boxed()
+    async fn id(&self) -> StoreId {
+        self.id
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
+    async fn commit(
+        &self,
+        commands: Vec<Command>,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
         // Does nothing until the future is polled, like every other store.
-        async move {
-            let pauses = self.pauses.load(Ordering::Relaxed);
-            if pauses {
-                yield_now().await;
-            }
-            let is_claim = commands.iter().any(|command| {
-                matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
-            });
-            let mut committed = self.commit_now(&commands, now)?;
-            self.committed(&mut committed);
-            if is_claim {
-                // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
-                (self.then)(committed.outcomes.iter().any(Option::is_some));
-            }
-            if pauses {
-                yield_now().await;
-            }
-            Ok(committed)
+        let pauses = self.pauses.load(Ordering::Relaxed);
+        if pauses {
+            yield_now().await;
         }
-        .boxed()
+        let is_claim = commands.iter().any(|command| {
+            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
+        });
+        let mut committed = self.commit_now(&commands, now)?;
+        self.committed(&mut committed);
+        if is_claim {
+            // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
+            (self.then)(committed.outcomes.iter().any(Option::is_some));
+        }
+        if pauses {
+            yield_now().await;
+        }
+        Ok(committed)
     }
 
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.try_read(|held| Ok(held.state.issues.find(&reference)?))
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        self.try_read(|held| Ok(held.state.issues.find(&reference)?)).await
     }
 
-    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        self.read(|held| held.state.issues.list(&query))
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        self.read(|held| held.state.issues.list(&query)).await
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.read(|held| held.state.issues.counts())
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.read(|held| held.state.issues.counts()).await
     }
 
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
         self.read(|Held { state, .. }| {
             let mut visitor = lock(&visitor);
             visitor.begin(state.position, state.unknown_keys.clone());
@@ -191,24 +195,27 @@ impl Store for TestStore {
                 visitor.visit(issue, lease);
             }
         })
+        .await
     }
 
-    fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
-        self.read(|held| held.state.clone())
+    async fn subset(&self, _: Subset) -> Result<State, StoreError> {
+        self.read(|held| held.state.clone()).await
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
         self.read(|held| {
             held.state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect()
         })
+        .await
     }
 
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
         self.read(|held| {
             let skipped = usize::try_from(after).unwrap_or(usize::MAX);
             let events = held.events.iter().skip(skipped).take(limit).cloned().collect();
             Events { events, newest: held.state.position, oldest: 1 }
         })
+        .await
     }
 
     fn watch(&self) -> watch::Receiver<EventPosition> {
@@ -219,11 +226,11 @@ impl Store for TestStore {
         Arc::<MemoryClients>::clone(&self.clients)
     }
 
-    fn health(&self, _probe: Probe) -> BoxFuture<'_, StoreHealth> {
-        ready(StoreHealth { name: "memory".to_owned(), ..StoreHealth::default() }).boxed()
+    async fn health(&self, _probe: Probe) -> StoreHealth {
+        StoreHealth { name: "memory".to_owned(), ..StoreHealth::default() }
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        ready(true).boxed()
+    async fn close(&self) -> bool {
+        true
     }
 }

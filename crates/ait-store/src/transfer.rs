@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    EventPosition, NumberedEvent, SnapshotVisitor, Store, StoreError, StoreFuture, event_format,
-    read_into,
+    EventPosition, NumberedEvent, SnapshotVisitor, Store, StoreError, event_format, read_into,
 };
 use ait_domain::{Issue, IssueId, Lease, Order, Query, StatusSet, UnknownKeys};
 
@@ -19,6 +19,7 @@ const PAGE: usize = 5000;
 const ISSUES: usize = 1000;
 
 /// A store that can begin with everything that another store has.
+#[async_trait]
 pub trait TransferTarget: Store {
     /// Takes over everything, all or nothing. The store has to be empty.
     ///
@@ -26,10 +27,10 @@ pub trait TransferTarget: Store {
     ///
     /// [`StoreError::NotSaved`] if the store is not empty, or says what is wrong with it; the errors of the source.
     /// Every error except [`StoreError::Uncertain`] means that the store is as it was.
-    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()>;
+    async fn take_over(&self, transfer: &Transfer<'_>) -> Result<(), StoreError>;
 
     /// Notes that everything was moved to another store. From then on, this one cannot be opened.
-    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()>;
+    async fn say_moved(&self, to: &str) -> Result<(), StoreError>;
 }
 
 /// Everything that a store has at one event number.

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
     Committed, EventPosition, Events, Probe, SnapshotVisitor, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId, Subset,
+    StoreHealth, StoreId, Subset,
 };
 use ait_domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
@@ -36,45 +36,46 @@ impl UnusableStore {
         StoreError::Unreadable(self.reason.clone())
     }
 
-    fn refuse<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
-        ready(Err(self.error())).boxed()
+    fn refuse<T>(&self) -> Result<T, StoreError> {
+        Err(self.error())
     }
 }
 
+#[async_trait]
 impl Store for UnusableStore {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
-        ready(self.id).boxed()
+    async fn id(&self) -> StoreId {
+        self.id
     }
 
-    fn commit(&self, _: Vec<Command>, _: Timestamp) -> StoreFuture<'_, Committed> {
+    async fn commit(&self, _: Vec<Command>, _: Timestamp) -> Result<Committed, StoreError> {
         self.refuse()
     }
 
-    fn get(&self, _: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+    async fn get(&self, _: IssueRef) -> Result<Arc<Issue>, StoreError> {
         self.refuse()
     }
 
-    fn list(&self, _: Query) -> StoreFuture<'_, Page> {
+    async fn list(&self, _: Query) -> Result<Page, StoreError> {
         self.refuse()
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
+    async fn counts(&self) -> Result<Counts, StoreError> {
         self.refuse()
     }
 
-    fn snapshot(&self, _: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+    async fn snapshot(&self, _: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
         self.refuse()
     }
 
-    fn subset(&self, _: Subset) -> StoreFuture<'_, State> {
+    async fn subset(&self, _: Subset) -> Result<State, StoreError> {
         self.refuse()
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
         self.refuse()
     }
 
-    fn events(&self, _: u64, _: usize) -> StoreFuture<'_, Events> {
+    async fn events(&self, _: u64, _: usize) -> Result<Events, StoreError> {
         self.refuse()
     }
 
@@ -86,16 +87,16 @@ impl Store for UnusableStore {
         Arc::<MemoryClients>::clone(&self.clients)
     }
 
-    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
-        ready(Some(self.error())).boxed()
+    async fn damage(&self) -> Option<StoreError> {
+        Some(self.error())
     }
 
-    fn health(&self, _: Probe) -> BoxFuture<'_, StoreHealth> {
+    async fn health(&self, _: Probe) -> StoreHealth {
         let trouble = Some(self.error());
-        ready(StoreHealth { trouble, ..StoreHealth::default() }).boxed()
+        StoreHealth { trouble, ..StoreHealth::default() }
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        ready(true).boxed()
+    async fn close(&self) -> bool {
+        true
     }
 }

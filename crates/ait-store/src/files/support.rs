@@ -4,9 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
-use futures::future::FutureExt;
 
-use crate::{StoreError, StoreFuture};
+use crate::StoreError;
 use ait_domain::Timestamp;
 
 /// Locks a mutex, even after a panic. The next user discards half-done work.
@@ -20,17 +19,14 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Runs work that may block on the disk: on a blocking thread, or in place if `in_place`.
-pub(crate) fn on_thread<T: Send + 'static>(
+pub(crate) async fn on_thread<T: Send + 'static>(
     in_place: bool,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> StoreFuture<'static, T> {
-    async move {
-        if in_place {
-            return work();
-        }
-        let done = tokio::task::spawn_blocking(work);
-        // A read that panics is a bug. It is reported like an unreadable file.
-        done.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
+) -> Result<T, StoreError> {
+    if in_place {
+        return work();
     }
-    .boxed()
+    let done = tokio::task::spawn_blocking(work);
+    // A read that panics is a bug. It is reported like an unreadable file.
+    done.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
 }

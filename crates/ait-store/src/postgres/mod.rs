@@ -53,7 +53,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use async_trait::async_trait;
+use futures::future::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::watch::Receiver;
 use tokio_postgres::types::Type;
@@ -67,7 +68,7 @@ use super::clients::Clients;
 use super::transfer::{Transfer, TransferTarget};
 use super::{
     Committed, DatabaseHealth, EventPosition, Events, Probe, SnapshotVisitor, State, Store,
-    StoreError, StoreFuture, StoreHealth, StoreId, Subset,
+    StoreError, StoreHealth, StoreId, Subset,
 };
 use ait_domain::{Command, Counts, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp};
 
@@ -189,62 +190,62 @@ impl PostgresStore {
     }
 }
 
+#[async_trait]
 impl TransferTarget for PostgresStore {
-    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
-        transfer::take_over(&self.database, transfer).boxed()
+    async fn take_over(&self, transfer: &Transfer<'_>) -> Result<(), StoreError> {
+        transfer::take_over(&self.database, transfer).await
     }
 
-    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()> {
-        async move {
-            let noting = transfer::say_moved(&self.database, to).await;
-            noting.map_err(Failure::of_change)
-        }
-        .boxed()
+    async fn say_moved(&self, to: &str) -> Result<(), StoreError> {
+        let noting = transfer::say_moved(&self.database, to).await;
+        noting.map_err(Failure::of_change)
     }
 }
 
+#[async_trait]
 impl Store for PostgresStore {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
+    async fn id(&self) -> StoreId {
         let options = &self.database.options;
         let place = format!("{}/{}", options.place(), options.schema());
-        ready(StoreId::of("ait postgres", place.as_bytes())).boxed()
+        StoreId::of("ait postgres", place.as_bytes())
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
-        self.writer.commit(commands, now).boxed()
+    async fn commit(
+        &self,
+        commands: Vec<Command>,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        self.writer.commit(commands, now).await
     }
 
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        async move { self.read(|| read::get(&self.database, &reference)).await }.boxed()
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        self.read(|| read::get(&self.database, &reference)).await
     }
 
-    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        async move { self.read(|| read::list(&self.database, &query)).await }.boxed()
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        self.read(|| read::list(&self.database, &query)).await
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
-        async move { self.read(|| read::counts(&self.database)).await }.boxed()
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.read(|| read::counts(&self.database)).await
     }
 
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
-        async move {
-            let read = || snapshot::snapshot(&self.database, &visitor);
-            let done = self.database.read_within(READ_ALL_WITHIN, read).await;
-            done.map_err(Failure::of_read)
-        }
-        .boxed()
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
+        let read = || snapshot::snapshot(&self.database, &visitor);
+        let done = self.database.read_within(READ_ALL_WITHIN, read).await;
+        done.map_err(Failure::of_read)
     }
 
-    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
-        async move { self.read(|| read::subset(&self.database, &subset)).await }.boxed()
+    async fn subset(&self, subset: Subset) -> Result<State, StoreError> {
+        self.read(|| read::subset(&self.database, &subset)).await
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
-        async move { self.read(|| read::leases(&self.database)).await }.boxed()
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        self.read(|| read::leases(&self.database)).await
     }
 
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
-        async move { self.read(|| read::events(&self.database, after, limit)).await }.boxed()
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
+        self.read(|| read::events(&self.database, after, limit)).await
     }
 
     fn watch(&self) -> Receiver<EventPosition> {
@@ -259,26 +260,20 @@ impl Store for PostgresStore {
         Arc::<PostgresClients>::clone(&self.clients)
     }
 
-    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
-        async move {
-            let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
-            let probing = self.probe(probe, &mut health).map(Ok);
-            if let Err(failure) = self.database.within(READ_WITHIN, probing).await {
-                health.trouble.get_or_insert(failure.of_health());
-            }
-            health
+    async fn health(&self, probe: Probe) -> StoreHealth {
+        let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
+        let probing = self.probe(probe, &mut health).map(Ok);
+        if let Err(failure) = self.database.within(READ_WITHIN, probing).await {
+            health.trouble.get_or_insert(failure.of_health());
         }
-        .boxed()
+        health
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        async {
-            let is_saved = self.writer.close(CLOSE_WITHIN).await;
-            if let Err(failure) = numbering::finish(&self.database).await {
-                tracing::debug!("new events are not announced: {failure:?}");
-            }
-            is_saved
+    async fn close(&self) -> bool {
+        let is_saved = self.writer.close(CLOSE_WITHIN).await;
+        if let Err(failure) = numbering::finish(&self.database).await {
+            tracing::debug!("new events are not announced: {failure:?}");
         }
-        .boxed()
+        is_saved
     }
 }

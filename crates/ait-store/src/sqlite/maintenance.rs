@@ -7,8 +7,6 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use futures::future::FutureExt;
-
 use super::database::Database;
 use super::disk_errors::write_trial;
 use super::error::Failure;
@@ -21,7 +19,7 @@ use crate::files::fs::{FileSystem, directory_of, may_write};
 use crate::files::lock_check::{ensure_lock_is_exclusive, not_writable, write_error};
 use crate::files::paths::StorePaths;
 use crate::files::support::{lock, now, on_thread};
-use crate::{Document, Probe, StoreError, StoreFuture, StoreHealth};
+use crate::{Document, Probe, StoreError, StoreHealth};
 use ait_domain::Timestamp;
 
 /// The size of a test write, in bytes: more than any file system stores inside an inode.
@@ -53,7 +51,7 @@ impl Maintenance {
     /// # Errors
     ///
     /// The reason why the file cannot be written. Nothing is lost then.
-    pub fn publish(&self) -> StoreFuture<'_, ()> {
+    pub async fn publish(&self) -> Result<(), StoreError> {
         let database = Arc::clone(&self.database);
         let writer = self.writer.clone();
         let limit = database.options.busy_after;
@@ -68,8 +66,7 @@ impl Maintenance {
             }
             Ok(())
         });
-        async move { tokio::time::timeout(limit, published).await.unwrap_or_else(|_| Err(busy())) }
-            .boxed()
+        tokio::time::timeout(limit, published).await.unwrap_or_else(|_| Err(busy()))
     }
 
     /// Restores a document in one step. Every process that shares the store continues with it.
@@ -79,14 +76,14 @@ impl Maintenance {
     /// # Errors
     ///
     /// Any [`StoreError`]. A restore that would lose something is no error; the result says so.
-    pub fn restore(
+    pub async fn restore(
         &self,
         document: Document,
         policy: OverwritePolicy,
-    ) -> StoreFuture<'_, RestoreOutcome> {
+    ) -> Result<RestoreOutcome, StoreError> {
         let database = Arc::clone(&self.database);
         let writer = self.writer.clone();
-        on_thread(false, move || restore::restore(&database, &writer, document, policy))
+        on_thread(false, move || restore::restore(&database, &writer, document, policy)).await
     }
 
     /// Reads what can be read of a damaged store. Writes nothing.
@@ -94,9 +91,9 @@ impl Maintenance {
     /// # Errors
     ///
     /// Nothing can be read.
-    pub fn salvage(&self) -> StoreFuture<'_, Salvage> {
+    pub async fn salvage(&self) -> Result<Salvage, StoreError> {
         let path = self.database.issues().to_owned();
-        on_thread(false, move || Ok(salvage(&path)?))
+        on_thread(false, move || Ok(salvage(&path)?)).await
     }
 
     /// Tests whether changes can be written, with a temporary file that other processes ignore. Merges no edit.
@@ -104,12 +101,13 @@ impl Maintenance {
     /// # Errors
     ///
     /// The error that the next change would return.
-    pub fn try_writing(&self) -> StoreFuture<'_, ()> {
+    pub async fn try_writing(&self) -> Result<(), StoreError> {
         let database = Arc::clone(&self.database);
         on_thread(false, move || {
             let paths = database.paths().map_err(Failure::of_read)?;
             check_writable(&database, &paths, Probe::Trial)
         })
+        .await
     }
 
     /// Returns the health of the store.

@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -69,7 +69,7 @@ use super::files::support::{lock, on_thread};
 use super::transfer::{Transfer, TransferTarget};
 use super::{
     Committed, EventPosition, Events, Probe, SnapshotVisitor, State, Store, StoreError,
-    StoreFuture, StoreHealth, StoreId, Subset,
+    StoreHealth, StoreId, Subset,
 };
 use ait_domain::{
     Command, Counts, DomainError, Issue, IssueId, IssueRef, Lease, Page, Query, Timestamp,
@@ -145,11 +145,11 @@ impl SqliteStore {
     }
 
     /// Runs a read on a thread that may block on the disk. A database that is not there yet has nothing.
-    fn read<T: Send + 'static>(
+    async fn read<T: Send + 'static>(
         &self,
         empty: T,
         read: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
-    ) -> StoreFuture<'_, T> {
+    ) -> Result<T, StoreError> {
         let database = Arc::clone(&self.database);
         let writer = self.writer.clone();
         let in_place = database.options.reads_in_place;
@@ -165,6 +165,7 @@ impl SqliteStore {
             let found = found.map_err(|failure| database.located(failure.of_read()))?;
             Ok(found.unwrap_or(empty))
         })
+        .await
     }
 }
 
@@ -175,92 +176,89 @@ impl Drop for SqliteStore {
     }
 }
 
+#[async_trait]
 impl TransferTarget for SqliteStore {
-    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
-        transfer::take_over(&self.database, transfer).boxed()
+    async fn take_over(&self, transfer: &Transfer<'_>) -> Result<(), StoreError> {
+        transfer::take_over(&self.database, transfer).await
     }
 
-    fn say_moved<'a>(&'a self, to: &'a str) -> StoreFuture<'a, ()> {
+    async fn say_moved(&self, to: &str) -> Result<(), StoreError> {
         let fs = &*self.database.fs;
         let noted = self.database.paths().and_then(|paths| {
             let file = fs.create(&paths.moved(), &paths.issues)?;
             fs.write_at(&file, 0, format!("{to}\n").as_bytes())?;
             Ok(fs.sync(&file)?)
         });
-        ready(noted.map_err(Failure::of_change)).boxed()
+        noted.map_err(Failure::of_change)
     }
 }
 
+#[async_trait]
 impl Store for SqliteStore {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
+    async fn id(&self) -> StoreId {
         let path = self.database.paths().map(|paths| paths.issues);
         let path = path.unwrap_or_else(|_| self.database.issues().to_owned());
-        ready(StoreId::of("ait issues.json", path.as_os_str().as_encoded_bytes())).boxed()
+        StoreId::of("ait issues.json", path.as_os_str().as_encoded_bytes())
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
-        async move {
-            if self.writer.is_running() || !self.database.is_unsaved() {
-                return self.writer.commit(commands, now).await;
-            }
-            // A claim that finds nothing creates no database.
-            let database = Arc::clone(&self.database);
-            let trial = commands.clone();
-            let in_place = database.options.reads_in_place;
-            let tried = on_thread(in_place, move || {
-                let tried = database.try_unsaved(&trial, now);
-                tried.map_err(|failure| database.located(failure.of_change()))
-            });
-            match tried.await? {
-                Some(answer) => answer,
-                None => self.writer.commit(commands, now).await,
-            }
+    async fn commit(
+        &self,
+        commands: Vec<Command>,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        if self.writer.is_running() || !self.database.is_unsaved() {
+            return self.writer.commit(commands, now).await;
         }
-        .boxed()
-    }
-
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        async move {
-            let unknown = DomainError::UnknownIssue { reference: reference.to_string() };
-            let read = move |connection: &Connection| read::get(connection, &reference).map(Some);
-            self.read(None, read).await?.ok_or(StoreError::Refused(unknown))
+        // A claim that finds nothing creates no database.
+        let database = Arc::clone(&self.database);
+        let trial = commands.clone();
+        let in_place = database.options.reads_in_place;
+        let tried = on_thread(in_place, move || {
+            let tried = database.try_unsaved(&trial, now);
+            tried.map_err(|failure| database.located(failure.of_change()))
+        });
+        match tried.await? {
+            Some(answer) => answer,
+            None => self.writer.commit(commands, now).await,
         }
-        .boxed()
     }
 
-    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        self.read(Page::empty(), move |connection| list::list(connection, &query))
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        let unknown = DomainError::UnknownIssue { reference: reference.to_string() };
+        let read = move |connection: &Connection| read::get(connection, &reference).map(Some);
+        self.read(None, read).await?.ok_or(StoreError::Refused(unknown))
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.read(Counts::default(), read::counts)
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        self.read(Page::empty(), move |connection| list::list(connection, &query)).await
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
-        self.read(Vec::new(), read::leases)
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.read(Counts::default(), read::counts).await
     }
 
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        self.read(Vec::new(), read::leases).await
+    }
+
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
         let empty = Arc::clone(&visitor);
         let read = self.read(None, move |connection| {
             read::snapshot(connection, &mut *lock(&visitor)).map(Some)
         });
-        async move {
-            if read.await?.is_none() {
-                lock(&empty).begin(EventPosition::default(), UnknownKeys::default());
-            }
-            Ok(())
+        if read.await?.is_none() {
+            lock(&empty).begin(EventPosition::default(), UnknownKeys::default());
         }
-        .boxed()
+        Ok(())
     }
 
-    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
-        self.read(State::default(), move |connection| read::subset(connection, &subset))
+    async fn subset(&self, subset: Subset) -> Result<State, StoreError> {
+        self.read(State::default(), move |connection| read::subset(connection, &subset)).await
     }
 
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
         let empty = Events { oldest: 1, ..Events::default() };
-        self.read(empty, move |connection| read::events(connection, after, limit))
+        self.read(empty, move |connection| read::events(connection, after, limit)).await
     }
 
     fn watch(&self) -> Receiver<EventPosition> {
@@ -276,37 +274,27 @@ impl Store for SqliteStore {
         Arc::<FileClients>::clone(&self.clients)
     }
 
-    fn damage(&self) -> BoxFuture<'_, Option<StoreError>> {
+    async fn damage(&self) -> Option<StoreError> {
         let looked = self.read((), |_| Ok(()));
-        async move {
-            match looked.await {
-                Ok(()) => self.database.damage(),
-                Err(error) => Some(error),
-            }
+        match looked.await {
+            Ok(()) => self.database.damage(),
+            Err(error) => Some(error),
         }
-        .boxed()
     }
 
-    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+    async fn health(&self, probe: Probe) -> StoreHealth {
         let maintenance = self.maintenance();
         let in_place = self.database.options.reads_in_place;
         let examined = on_thread(in_place, move || Ok(maintenance.health(probe)));
-        async move {
-            examined.await.unwrap_or_else(|error| StoreHealth {
-                trouble: Some(error),
-                ..StoreHealth::default()
-            })
-        }
-        .boxed()
+        examined
+            .await
+            .unwrap_or_else(|error| StoreHealth { trouble: Some(error), ..StoreHealth::default() })
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        async {
-            self.schedule.close();
-            self.writer.withdraw();
-            publish::finish(&self.database, &self.writer).await;
-            self.writer.close(CLOSE_WITHIN).await
-        }
-        .boxed()
+    async fn close(&self) -> bool {
+        self.schedule.close();
+        self.writer.withdraw();
+        publish::finish(&self.database, &self.writer).await;
+        self.writer.close(CLOSE_WITHIN).await
     }
 }

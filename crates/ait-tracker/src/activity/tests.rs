@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures::future::{BoxFuture, FutureExt};
+use async_trait::async_trait;
 use proptest::prelude::*;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -16,8 +16,7 @@ use ait_domain::{
 use ait_store::clients::Clients;
 use ait_store::testing::TestStore;
 use ait_store::{
-    Committed, Events, Outcome, Probe, SnapshotVisitor, State, Store, StoreFuture, StoreHealth,
-    StoreId, Subset,
+    Committed, Events, Outcome, Probe, SnapshotVisitor, State, Store, StoreHealth, StoreId, Subset,
 };
 
 const AGENTS: [&str; 3] = ["ann", "bob", "cy"];
@@ -77,64 +76,66 @@ impl Window {
     }
 }
 
+#[async_trait]
 impl Store for Window {
-    fn id(&self) -> BoxFuture<'_, StoreId> {
-        self.store.id()
+    async fn id(&self) -> StoreId {
+        self.store.id().await
     }
 
-    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Committed> {
-        self.store.commit(commands, now)
+    async fn commit(
+        &self,
+        commands: Vec<Command>,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        self.store.commit(commands, now).await
     }
 
-    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.store.get(reference)
+    async fn get(&self, reference: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        self.store.get(reference).await
     }
 
-    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        self.store.list(query)
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        self.store.list(query).await
     }
 
-    fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.store.counts()
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.store.counts().await
     }
 
     fn clients(&self) -> Arc<dyn Clients> {
         self.store.clients()
     }
 
-    fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> StoreFuture<'_, ()> {
-        self.store.snapshot(visitor)
+    async fn snapshot(&self, visitor: Arc<Mutex<dyn SnapshotVisitor>>) -> Result<(), StoreError> {
+        self.store.snapshot(visitor).await
     }
 
-    fn subset(&self, subset: Subset) -> StoreFuture<'_, State> {
-        self.store.subset(subset)
+    async fn subset(&self, subset: Subset) -> Result<State, StoreError> {
+        self.store.subset(subset).await
     }
 
-    fn leases(&self) -> StoreFuture<'_, Vec<(IssueId, Lease)>> {
-        self.store.leases()
+    async fn leases(&self) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        self.store.leases().await
     }
 
-    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
-        async move {
-            let all = self.store.events(0, usize::MAX).await?;
-            let oldest = self.oldest.load(Ordering::SeqCst);
-            let first = oldest.max(after.saturating_add(1));
-            let events = all.events.into_iter().filter(|event| event.position.number >= first);
-            Ok(Events { events: events.take(limit).collect(), newest: all.newest, oldest })
-        }
-        .boxed()
+    async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
+        let all = self.store.events(0, usize::MAX).await?;
+        let oldest = self.oldest.load(Ordering::SeqCst);
+        let first = oldest.max(after.saturating_add(1));
+        let events = all.events.into_iter().filter(|event| event.position.number >= first);
+        Ok(Events { events: events.take(limit).collect(), newest: all.newest, oldest })
     }
 
     fn watch(&self) -> watch::Receiver<EventPosition> {
         self.store.watch()
     }
 
-    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
-        self.store.health(probe)
+    async fn health(&self, probe: Probe) -> StoreHealth {
+        self.store.health(probe).await
     }
 
-    fn close(&self) -> BoxFuture<'_, bool> {
-        self.store.close()
+    async fn close(&self) -> bool {
+        self.store.close().await
     }
 }
 
