@@ -138,13 +138,15 @@ settings! {
     REVIEW = "review", "AIT_REVIEW", All, Harmless, "anyone",
         "Who may review an issue: anyone, not-author (no agent that worked on it), or uninvolved (nor filed it)";
     OVERLAP = "overlap", "AIT_OVERLAP", FileOnly, Harmless, "warn",
-        "How agents get issues that touch what others are changing: avoid (after others of the same priority), warn, or off";
+        "How agents get issues that touch what others are changing: \
+        avoid (after others of the same priority), warn, or off";
     PROVIDERS = "providers", "AIT_PROVIDERS", FileOnly, Harmless, "none",
         "Whose models run which agents, as NAME=AGENTS, such as anthropic=dev-* lead; for `ait hold`";
     ON_QUESTION = "on-question", "AIT_ON_QUESTION", FileOnly, Harmless, "none",
         "A shell command that gets each new question to people as JSON on stdin";
     CHECK = "check", "AIT_CHECK", FileOnly, Harmless, "none",
-        "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test; KIND=COMMAND is for issues of that kind";
+        "A shell command that must succeed on a merge before ait merge keeps it, such as cargo test; \
+        KIND=COMMAND is for issues of that kind";
     REQUIRE_CHECK = "require-check", "AIT_REQUIRE_CHECK", FileOnly, Harmless, "false",
         "Whether an issue is handed in and closed only with a receipt that the check passed: true or false";
     PRICES = "prices", "AIT_PRICES", FileOnly, Harmless, "none",

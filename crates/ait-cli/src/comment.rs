@@ -33,7 +33,8 @@ pub(super) const RETURN_EXAMPLES: &str = "Examples:\n  \
     git log -1 --format=%B | ait return 3f2a9c1e -m -";
 
 /// Ends the help of `ait reopen`.
-pub(super) const REOPEN_HELP: &str = "The issue waits for work again, in its old place. Agents cannot do this with their tools.\n\n\
+pub(super) const REOPEN_HELP: &str = "\
+    The issue waits for work again, in its old place. Agents cannot do this with their tools.\n\n\
     Example:\n  \
     ait reopen 3f2a9c1e -m 'the merge was reverted'";
 

@@ -11,7 +11,8 @@ use ait_tracker::{Changed, Tracker};
 const RELEASED: &str = "Released.";
 
 /// Ends the help of `ait release`.
-pub(super) const HELP: &str = "`ait return --force` also returns an issue that another agent holds.\n\n\
+pub(super) const HELP: &str = "\
+    `ait return --force` also returns an issue that another agent holds.\n\n\
     Examples:\n  \
     ait release 3f2a9c1e\n  \
     ait release 3f2a9c1e -m 'the fixture is missing'";

@@ -9,7 +9,8 @@ use ait_domain::{AgentName, Status};
 use ait_tracker::{ClaimKind, Tracker};
 
 /// Ends the help of `ait review`.
-pub(super) const HELP: &str = "Exits with 1 if there is nothing to review, with --wait after the time or Ctrl-C.\n\n\
+pub(super) const HELP: &str = "\
+    Exits with 1 if there is nothing to review, with --wait after the time or Ctrl-C.\n\n\
     Examples:\n  \
     ait review\n  \
     ait review --wait 10m\n  \

@@ -8,7 +8,8 @@ use super::{CommandContext, ExitStatus};
 use ait_tracker::Probe;
 
 /// Ends the help of `ait save`.
-pub(super) const HELP: &str = "Every change is in the database (.ait/ beside issues.json) before it is acknowledged. Servers \
+pub(super) const HELP: &str = "\
+    Every change is in the database (.ait/ beside issues.json) before it is acknowledged. Servers \
     publish it to issues.json within a second. So does a command, unless the file is large: then the next server does, \
     or this command.\n\n\
     Example:\n  \
