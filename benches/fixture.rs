@@ -98,28 +98,33 @@ pub fn store(size: usize) -> (TempDir, PathBuf) {
     if size > 0 {
         let template = template(&format!("{size}.db"), |template| {
             let made = directory_with(size);
-            let tracker = tracker(&made.path().join("issues.json"));
-            runtime().block_on(async {
-                // Reading alone makes no database.
-                add(&tracker, Filing::new(size)).await;
-                tracker.close().await;
-            });
-            let database = made.path().join(".ait/issues.json/queue.db");
-            let connection = rusqlite::Connection::open(&database).expect("a database");
-            // A server does that bit by bit, when it has nothing else to do.
-            const INDEX: &str = "
-                INSERT INTO search_index (rowid, texts)
-                    SELECT key, texts FROM search WHERE key IN (SELECT key FROM unindexed);
-                DELETE FROM unindexed";
-            connection.execute_batch(INDEX).expect("a database that can be changed");
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a log");
-            copy(&database, template);
+            copy(&import(&made, size), template);
         });
         let own = directory.path().join(".ait/issues.json");
         fs::create_dir_all(&own).expect("a new directory");
         copy(&template, &own.join("queue.db"));
     }
     (directory, path)
+}
+
+/// Imports the `issues.json` in a directory, adds an issue, and indexes all of them. Returns the path of the database.
+pub fn import(directory: &TempDir, number: usize) -> PathBuf {
+    // A server does that bit by bit, when it has nothing else to do.
+    const INDEX: &str = "
+        INSERT INTO search_index (rowid, texts)
+            SELECT key, texts FROM search WHERE key IN (SELECT key FROM unindexed);
+        DELETE FROM unindexed";
+    let tracker = tracker(&directory.path().join("issues.json"));
+    runtime().block_on(async {
+        // Reading alone makes no database.
+        add(&tracker, Filing::new(number)).await;
+        tracker.close().await;
+    });
+    let database = directory.path().join(".ait/issues.json/queue.db");
+    let connection = rusqlite::Connection::open(&database).expect("a database");
+    connection.execute_batch(INDEX).expect("a database that can be changed");
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a log");
+    database
 }
 
 /// Opens a store that publishes only on request.

@@ -25,6 +25,14 @@ pub fn ait() -> Command {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).arg("--quiet");
         cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(target_directory());
+        // The build of a crate may depend on them, and would be repeated by each of the two calls of cargo.
+        let of_package =
+            |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|all| name.starts_with(all));
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(of_package) {
+                cargo.env_remove(name);
+            }
+        }
         assert!(cargo.status().expect("cargo runs").success(), "the program is not built");
         target_directory().join("release/ait")
     });

@@ -38,11 +38,12 @@ impl Server {
         Self::serving(fixture::directory_with(size))
     }
 
-    /// Starts `ait serve` on a copy of this file.
+    /// Starts `ait serve` on a store with the issues of this file, which has been imported and indexed.
     pub fn on(issues_json: &Path) -> Self {
         let directory = fixture::new_directory();
         let path = directory.path().join("issues.json");
         fixture::copy(issues_json, &path);
+        fixture::import(&directory, 0);
         Self::serving(directory)
     }
 

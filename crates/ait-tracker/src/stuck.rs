@@ -3,7 +3,7 @@
 //! Signs are what the agent did in the queue, and what the tracker is told of its worktree. It knows nothing of git and
 //! processes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,39 +84,62 @@ impl Tracker {
             return Ok(Vec::new());
         }
         let medians = self.median_claims().await?;
-        let mut stuck = Vec::new();
-        for (issue, mut silent_ms) in silent {
+        let mut long = Vec::new();
+        for (issue, silent_ms) in silent {
             let class = (issue.classification, issue.status == Status::InReview);
             let Some(median_ms) = medians.get(&class).copied() else { continue };
-            let limit = median_ms.saturating_mul(STUCK_AFTER_MEDIANS);
-            if silent_ms <= limit {
-                continue;
+            if silent_ms > median_ms.saturating_mul(STUCK_AFTER_MEDIANS) {
+                long.push(StuckClaim { issue, silent_ms, median_ms });
             }
-            if let Some(sign) = self.last_sign(&issue).await? {
-                silent_ms = silent_ms.min(now.millis_since(sign));
+        }
+        let holders = long.iter().filter_map(|claim| Some(claim.issue.holder()?.agent.to_owned()));
+        let elsewhere = self.last_entries(holders.collect()).await?;
+        let mut stuck = Vec::new();
+        for mut claim in long {
+            let Some(agent) = claim.issue.holder().map(|holder| holder.agent) else { continue };
+            let in_worktree = match &self.life_signs {
+                Some(life_signs) => life_signs(Arc::clone(&claim.issue)).await,
+                None => None,
+            };
+            if let Some(sign) = elsewhere.get(agent).copied().max(in_worktree) {
+                claim.silent_ms = claim.silent_ms.min(now.millis_since(sign));
             }
-            if silent_ms > limit.max(STUCK_AFTER_MS) {
-                stuck.push(StuckClaim { issue, silent_ms, median_ms });
+            let limit = claim.median_ms.saturating_mul(STUCK_AFTER_MEDIANS);
+            if claim.silent_ms > limit.max(STUCK_AFTER_MS) {
+                stuck.push(claim);
             }
         }
         stuck.sort_by_key(|claim| std::cmp::Reverse(claim.silent_ms));
         Ok(stuck)
     }
 
-    /// Returns the last sign of life of the agent that holds an issue, elsewhere in the queue or in its worktree.
-    async fn last_sign(&self, issue: &Arc<Issue>) -> Result<Option<Timestamp>, StoreError> {
-        let Some(agent) = issue.holder().map(|holder| holder.agent.to_owned()) else {
-            return Ok(None);
-        };
-        let condition = Condition::Involves(agent.clone());
-        let query = Query { condition, order: Order::LatestActivity, take: 1, ..Query::default() };
-        let elsewhere = self.list_issues(query).await?.issues;
-        let elsewhere = elsewhere.first().and_then(|other| last_entry(other, &agent));
-        let in_worktree = match &self.life_signs {
-            Some(life_signs) => life_signs(Arc::clone(issue)).await,
-            None => None,
-        };
-        Ok(elsewhere.max(in_worktree))
+    /// Returns when some agents last did something anywhere in the queue.
+    async fn last_entries(
+        &self,
+        mut agents: BTreeSet<String>,
+    ) -> Result<HashMap<String, Timestamp>, StoreError> {
+        let mut last = HashMap::new();
+        while !agents.is_empty() {
+            let of_agents = agents.iter().cloned().map(Condition::Involves).collect();
+            let query = Query {
+                condition: Condition::Any(of_agents),
+                order: Order::LatestActivity,
+                take: LEARNED_FROM,
+                ..Query::default()
+            };
+            let before = agents.len();
+            for issue in self.list_issues(query).await?.issues {
+                agents.retain(|agent| {
+                    let entry = last_entry(&issue, agent);
+                    last.extend(entry.map(|at| (agent.clone(), at)));
+                    entry.is_none()
+                });
+            }
+            if agents.len() == before {
+                break;
+            }
+        }
+        Ok(last)
     }
 
     /// Returns how long half of the claims that were handed in lately took at most, of each class with enough of them.

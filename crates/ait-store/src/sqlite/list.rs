@@ -42,6 +42,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page, Failu
     let (keys, total, is_exact) = match counts {
         Some(MatchCounts { counts, are_exact: true }) => {
             let keys = match (query.condition.is_empty(), query.order) {
+                // To look for them again would read all texts.
+                _ if counts.in_statuses(query.statuses) == 0 => Vec::new(),
                 (true, Order::Filed | Order::LatestActivity | Order::Priority) => {
                     in_order(connection, query, most)?
                 }

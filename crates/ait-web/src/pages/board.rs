@@ -25,7 +25,7 @@ const MAX_ENDED: usize = 10;
 pub(super) const MAX_CARDS: usize = 40;
 /// The most matches in an open status from which the board takes its cards: the first by priority. It looks at more
 /// than it shows, because those that must wait come after the others.
-const MAX_MATCHES: usize = 500;
+const MAX_MATCHES: usize = 200;
 
 /// What a query finds: all issues if it is `None`, or what is wrong with the search.
 pub(super) type Found = Result<Option<Matches>, QueryError>;

@@ -294,7 +294,7 @@ pub(super) async fn inbox(
     let kind = Kind::parse(&parameters)?;
     let forms = many_forms(&state, person, &parameters)?;
     let probe = state.streams.probe().await;
-    // Unlike the number on other pages, the page itself is always current.
+    // Unlike the number on other pages, the page itself is current, but for stuck claims, which take long to find.
     let findings = state.read_model.findings(state.tracker.now()).await.ok();
     let has_actions = state.project.has_actions;
     let finding = match kind {

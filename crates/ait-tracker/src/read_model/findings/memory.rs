@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::sections::ask_for_sections;
-use crate::read_model::ReadModel;
 use crate::read_model::finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
+use crate::read_model::{ReadModel, ReadView};
+use crate::stuck::StuckClaim;
 use crate::{StoreError, Tracker};
 use ait_domain::lessons::{files, told_subjects, wanted_subjects};
 use ait_domain::thresholds::{UNUSED_AFTER_DAYS, UNUSED_AFTER_MS};
@@ -34,11 +35,18 @@ impl ReadModel {
             findings.add(FindingKind::Contradiction, contradictions(tracker).await?);
             findings.add(FindingKind::UnusedEntry, unused(tracker, now).await?);
         }
-        let stuck = tracker.stuck().await?;
+        let stuck = tracker.recently_stuck().await?;
         if !stuck.is_empty() {
-            let stuck =
-                stuck.into_iter().map(|claim| (vec![Arc::clone(&claim.issue)], claim.why()));
-            Arc::make_mut(&mut findings).add(FindingKind::Stuck, stuck.collect());
+            let found = |claim: &StuckClaim| (vec![Arc::clone(&claim.issue)], claim.why());
+            // Those that changed since are no longer silent.
+            let is_current = |view: &ReadView<'_>, claim: &&StuckClaim| {
+                let now = view.summary(claim.issue.id);
+                now.is_some_and(|now| now.modified_at == claim.issue.modified_at)
+            };
+            let found = self.read(move |view| {
+                stuck.iter().filter(|claim| is_current(view, claim)).map(found).collect()
+            });
+            Arc::make_mut(&mut findings).add(FindingKind::Stuck, found.await?);
         }
         Ok(findings)
     }
