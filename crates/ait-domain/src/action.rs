@@ -7,47 +7,49 @@ use super::event::{
     LAPSE_ACTION, LATE_ACTION, REJECT_ACTION, REOPEN_ACTION, RETURN_ACTION, REVIEW_ACTION,
     USAGE_ACTION,
 };
+use crate::string_enum;
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
 const ORIGINAL_FILE_ACTION: &str = "Issue created with classification ";
 
-/// The kind of an action on an issue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum ActionKind {
-    /// Filed the issue.
-    Filed,
-    /// Kept it as an entry of the memory.
-    Kept,
-    /// Claimed it for work.
-    Claimed,
-    Completed,
-    /// Claimed it for review.
-    ReviewStarted,
-    /// Returned it to the queue.
-    Returned,
-    /// Closed it: accepted.
-    Closed,
-    /// Rejected it: will not be done.
-    Rejected,
-    /// Opened it again after its end.
-    Reopened,
-    /// Lost the claim, because the answer never reached the agent or the claim was abandoned.
-    Lapsed,
-    Commented,
-    /// Changed texts, attributes or links.
-    Changed,
-    /// Asked people a question about it, and gave up the claim.
-    Asked,
-    /// Answered a question.
-    Answered,
-    /// Ran the check of the project on its branch.
-    Checked,
-    /// Recorded what a claim used.
-    Used,
-    /// Edited it in the file, or came too late there.
-    Edited,
-    /// An action that only other programs write.
-    Other,
+string_enum! {
+    /// The kind of an action on an issue.
+    pub enum ActionKind {
+        /// Filed the issue.
+        Filed = "filed",
+        /// Kept it as an entry of the memory.
+        Kept = "kept",
+        /// Claimed it for work.
+        Claimed = "claimed",
+        Completed = "completed",
+        /// Claimed it for review.
+        ReviewStarted = "review_started",
+        /// Returned it to the queue.
+        Returned = "returned",
+        /// Closed it: accepted.
+        Closed = "closed",
+        /// Rejected it: will not be done.
+        Rejected = "rejected",
+        /// Opened it again after its end.
+        Reopened = "reopened",
+        /// Lost the claim, because the answer never reached the agent or the claim was abandoned.
+        Lapsed = "lapsed",
+        Commented = "commented",
+        /// Changed texts, attributes or links.
+        Changed = "changed",
+        /// Asked people a question about it, and gave up the claim.
+        Asked = "asked",
+        /// Answered a question.
+        Answered = "answered",
+        /// Ran the check of the project on its branch.
+        Checked = "checked",
+        /// Recorded what a claim used.
+        Used = "used",
+        /// Edited it in the file, or came too late there.
+        Edited = "edited",
+        /// An action that only other programs write.
+        Other = "other",
+    }
 }
 
 impl ActionKind {
@@ -82,26 +84,7 @@ impl ActionKind {
 
     /// Returns the word for the kind, as events have it; `None` for actions of other programs.
     pub fn word(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Filed => "filed",
-            Self::Kept => "kept",
-            Self::Claimed => "claimed",
-            Self::Completed => "completed",
-            Self::ReviewStarted => "review_started",
-            Self::Returned => "returned",
-            Self::Closed => "closed",
-            Self::Rejected => "rejected",
-            Self::Reopened => "reopened",
-            Self::Lapsed => "lapsed",
-            Self::Commented => "commented",
-            Self::Changed => "changed",
-            Self::Asked => "asked",
-            Self::Answered => "answered",
-            Self::Checked => "checked",
-            Self::Used => "used",
-            Self::Edited => "edited",
-            Self::Other => return None,
-        })
+        (self != Self::Other).then(|| self.as_str())
     }
 
     /// Returns the status after an action of this kind, if the kind and the status `before` it determine it.

@@ -10,6 +10,7 @@ use super::{
     AgentName, AttributeValues, Attributes, ClaimRequirement, DomainError, Due, Event, EventKind,
     HistoryEntry, Issue, IssueGraph, Link, Patch, Status, Timestamp,
 };
+use crate::string_enum;
 
 /// What undoing changes makes of an issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,37 +32,23 @@ pub struct Undone {
     pub left: Vec<(&'static str, LeftReason)>,
 }
 
-/// Why something stays when changes are undone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LeftReason {
-    /// Later changes concern it.
-    ChangedSince,
-    /// The issue has ended, and only a person opens it again.
-    Ended,
-    /// A person opened the issue again.
-    Reopened,
-    /// A claim does not come back: its agent is gone, or works on something else.
-    ClaimOver,
-    /// Undoing erases nothing that was said.
-    Said,
-    /// It is not there.
-    Gone,
-    /// The log does not tell how it became what it is.
-    Untold,
-}
-
-impl LeftReason {
-    /// Returns the reason in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ChangedSince => "changed since",
-            Self::Ended => "the issue has ended, and only a person opens it again",
-            Self::Reopened => "a person opened the issue again",
-            Self::ClaimOver => "a claim that has ended does not come back",
-            Self::Said => "what was said stays",
-            Self::Untold => "the log does not tell how it became what it is",
-            Self::Gone => "it is not there; a backup may have it",
-        }
+string_enum! {
+    /// Why something stays when changes are undone.
+    pub enum LeftReason {
+        /// Later changes concern it.
+        ChangedSince = "changed since",
+        /// The issue has ended, and only a person opens it again.
+        Ended = "the issue has ended, and only a person opens it again",
+        /// A person opened the issue again.
+        Reopened = "a person opened the issue again",
+        /// A claim does not come back: its agent is gone, or works on something else.
+        ClaimOver = "a claim that has ended does not come back",
+        /// Undoing erases nothing that was said.
+        Said = "what was said stays",
+        /// It is not there.
+        Gone = "it is not there; a backup may have it",
+        /// The log does not tell how it became what it is.
+        Untold = "the log does not tell how it became what it is",
     }
 }
 

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use ait_domain::{Counts, Status};
+use ait_domain::{Counts, Status, string_enum};
 use ait_tracker::{DURATION_BUCKETS_S, StoreHealth};
 
 /// The media type of [`Metrics::text`].
@@ -25,34 +25,21 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// The prefix of all metric names.
 const PREFIX: &str = "ait";
 
-/// The outcome of a tool call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CallOutcome {
-    /// The call succeeded.
-    Ok,
-    /// A claim found no issue.
-    Empty,
-    /// The request was invalid, or the rules refused it.
-    Refused,
-    /// The store failed, or the outcome is unknown.
-    Failed,
-    /// The caller cancelled it.
-    Cancelled,
-    /// The tool panicked.
-    Panicked,
-}
-
-impl CallOutcome {
-    /// Returns the word for the outcome.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Empty => "empty",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Panicked => "panicked",
-        }
+string_enum! {
+    /// The outcome of a tool call.
+    pub enum CallOutcome {
+        /// The call succeeded.
+        Ok = "ok",
+        /// A claim found no issue.
+        Empty = "empty",
+        /// The request was invalid, or the rules refused it.
+        Refused = "refused",
+        /// The store failed, or the outcome is unknown.
+        Failed = "failed",
+        /// The caller cancelled it.
+        Cancelled = "cancelled",
+        /// The tool panicked.
+        Panicked = "panicked",
     }
 }
 
@@ -136,7 +123,7 @@ impl Metrics {
     /// Records a finished tool call, with the time that the tracker took for it; `None` if it may have waited for an
     /// issue.
     pub fn operation(&self, tool: &'static str, outcome: CallOutcome, elapsed: Option<Duration>) {
-        let labels = [("tool", tool), ("outcome", outcome.label())];
+        let labels = [("tool", tool), ("outcome", outcome.as_str())];
         self.0.operations.get_or_create(&labels).inc();
         if let Some(elapsed) = elapsed {
             self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
@@ -145,7 +132,7 @@ impl Metrics {
 
     /// Records a refused call that reached no tool. Its duration would say nothing.
     pub fn refused(&self, tool: &'static str) {
-        let labels = [("tool", tool), ("outcome", CallOutcome::Refused.label())];
+        let labels = [("tool", tool), ("outcome", CallOutcome::Refused.as_str())];
         self.0.operations.get_or_create(&labels).inc();
     }
 

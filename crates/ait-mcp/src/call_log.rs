@@ -97,7 +97,7 @@ impl CallLog {
                     agent = self.agent,
                     client = client(context),
                     issue = self.issue,
-                    outcome = outcome.label(),
+                    outcome = outcome.as_str(),
                     code = code.map(ErrorCode::as_str),
                     ms = (taken.as_micros() / 100) as f64 / 10.0,
                     bytes,
