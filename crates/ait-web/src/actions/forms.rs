@@ -12,7 +12,7 @@ use super::fields::{
 };
 use super::form_token::{FormTokens, Purpose};
 use super::person::{Person, known_name, your_name};
-use crate::pages::components::{issue_path, undirected};
+use crate::pages::components::{self, issue_path};
 use crate::strings::{self, actions as text, attributes};
 use ait_domain::text::shortened;
 use ait_domain::{
@@ -79,7 +79,7 @@ impl IssueForms {
                 p.notice {
                     "An open issue has nearly the same title; close one of the two if they mean \
                          the same:" " "
-                    a href=(issue_path(near.id)) dir="auto" { (undirected(&near.title)) }
+                    a href=(issue_path(near.id)) dir="auto" { (components::title(&near.title)) }
                 }
             }
         }

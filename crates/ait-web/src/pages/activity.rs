@@ -283,7 +283,7 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
             }
             // An entry of the memory, or an issue that was removed since.
             None => {
-                @let title = components::undirected(title_in(event).unwrap_or_default());
+                @let title = components::title(title_in(event).unwrap_or_default());
                 @if event.status_after() == Some(Status::Kept) {
                     a.title href=(components::issue_path(event.issue)) dir="auto" { (title) }
                 } @else {

@@ -184,10 +184,19 @@ pub(crate) fn with_code(line: &str) -> Markup {
     }
 }
 
+/// Returns the title of an issue without the backticks that enclose code, for drawings.
+pub(super) fn without_code(title: &str) -> String {
+    if has_code(title) { title.replace('`', "") } else { title.to_owned() }
+}
+
+fn has_code(title: &str) -> bool {
+    title.matches('`').count().is_multiple_of(2)
+}
+
 /// Renders the title of an issue, with code where backticks enclose it.
 pub(crate) fn title(title: &str) -> Markup {
     let title = undirected(title);
-    if title.matches('`').count().is_multiple_of(2) {
+    if has_code(&title) {
         with_code(&title)
     } else {
         html! { (title) }

@@ -38,7 +38,7 @@ pub(super) fn content(graph: &Graph) -> Markup {
     html! {
         h1 { "Around" " " bdi { (start.node) } }
         @if let Some(issue) = &start.issue {
-            p.details { (mark(issue)) " " a href=(components::issue_path(issue.id)) dir="auto" { (said(issue)) } }
+            p.details { (mark(issue)) " " a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&said(issue))) } }
         }
         @if graph.nodes.len() == 1 {
             section.notice { p { "Nothing is known about it." } }
@@ -103,7 +103,7 @@ fn list(graph: &Graph, section: Section) -> Markup {
                     @for one in found {
                         li {
                             @if let Some(issue) = &one.issue {
-                                (mark(issue)) " " a href=(path(&one.node)) dir="auto" { (said(issue)) } " " code { (one.node) } " "
+                                (mark(issue)) " " a href=(path(&one.node)) dir="auto" { (components::title(&said(issue))) } " " code { (one.node) } " "
                             } @else {
                                 a href=(path(&one.node)) { code { (one.node) } } " "
                             }
@@ -222,6 +222,7 @@ fn full_name(found: &Found) -> String {
 /// Returns what the drawing says of a node: a title, or the last part of a name.
 fn name(found: &Found, width: f64) -> String {
     let name = found.issue.as_deref().map_or_else(|| found.node.to_string(), said);
+    let name = components::without_code(&name);
     let name = match found.node {
         Node::File(_) => name.rsplit('/').next().unwrap_or(&name),
         _ => &name,

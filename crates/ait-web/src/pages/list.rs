@@ -291,7 +291,7 @@ fn nothing(listing: &Listing, view: &ListView) -> Markup {
                 @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
                     p { "The issues with the most of the words:" }
                     ul { @for issue in nearest {
-                        li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                        li { a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) } }
                     } }
                 }
                 p { "An issue must match every word and every filter. " a href="/?status=all" { (strings::errors::ALL_ISSUES) } }

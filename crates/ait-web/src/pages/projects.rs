@@ -274,11 +274,11 @@ fn sign(project: &Project<ProjectBoard>) -> String {
 
 fn card(project: &Project<ProjectBoard>, card: &ProjectCard, now: Timestamp) -> Markup {
     let ProjectCard { id, since, .. } = *card;
-    let title = shortened(&undirected(&card.title), MAX_TITLE_CHARS);
+    let title = shortened(&card.title, MAX_TITLE_CHARS);
     let path = components::issue_path(id);
     html! {
         article.card id={ "i-" (id) (project.url) } data-changed=(since.unix_millis()) {
-            h3 { a.title href={ (project.url) (path) } dir="auto" { (title) } }
+            h3 { a.title href={ (project.url) (path) } dir="auto" { (components::title(&title)) } }
             p.details {
                 a class={ "chip label " (tint(&project.name)) } href={ (project.url) "/board" } title=(project.name) translate="no" {
                     bdi { (sign(project)) }

@@ -43,7 +43,7 @@ impl Row {
 
     /// Renders what its issues have in common.
     pub fn name(&self, by: Rows) -> Markup {
-        let name = components::undirected(&self.name);
+        let name = components::title(&self.name);
         html! {
             @if self.is_rest {
                 (text::without(by))
