@@ -322,7 +322,7 @@ fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView, by: Option<Row
             p.standing {
                 @if let Some(held) = holder {
                     @if by != Some(Rows::Agent) { b { (components::agent(view.names().text(held.agent))) } " " }
-                    (components::held_since(since, now))
+                    (board.context.held_since(since, summary, view))
                     @if has_old_claim { " " (components::old_claim()) }
                     (board.context.gone.mark(summary.id))
                 } @else if summary.status.has_ended() {

@@ -69,6 +69,13 @@ pub(super) fn held_since(since: Timestamp, now: Timestamp) -> Markup {
     time(since, &strings::held_for(now.millis_since(since)))
 }
 
+/// Renders for how long the holder of an issue has been silent; nothing if it is not.
+pub(super) fn silence(silent_ms: Option<u64>) -> Markup {
+    html! {
+        @if let Some(silent_ms) = silent_ms { " " span.silent { (strings::claims::silent(silent_ms)) } }
+    }
+}
+
 /// Renders the mark of an old claim.
 pub(super) fn old_claim() -> Markup {
     html! { strong.stale { (icons::other("clock")) (strings::board::OLD_CLAIM) } }

@@ -108,7 +108,7 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
                             }
                         }
                         @for (at, summary) in rows {
-                            (row(&issues[at], summary, &marks, &chips, selected.map(|all| &*all[at])))
+                            (row(&issues[at], summary, &marks, &chips, view.context, selected.map(|all| &*all[at])))
                         }
                     }
                 }
@@ -200,6 +200,7 @@ fn row(
     summary: &IssueSummary,
     marks: &Marks,
     chips: &Chips,
+    context: &PageContext,
     selected: Option<&str>,
 ) -> Markup {
     let now = chips.now;
@@ -228,7 +229,7 @@ fn row(
             }
             td.kind role="cell" { (components::kind(summary.classification)) }
             td.status role="cell" { (components::status(summary.status)) }
-            td.who role="cell" { (agent(summary, chips)) }
+            td.who role="cell" { (agent(summary, chips, context)) }
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
                     span.deed dir="auto" translate="yes" {
@@ -254,7 +255,7 @@ fn deed(issue: &Issue, kind: ActionKind) -> &str {
 }
 
 /// Renders the holder of an issue, or else the last agent that changed it.
-fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
+fn agent(summary: &IssueSummary, chips: &Chips, context: &PageContext) -> Markup {
     // A long name is cut in its column.
     let name = |name| {
         let name = components::undirected(chips.view.names().text(name));
@@ -263,7 +264,7 @@ fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
     html! {
         @if let Some(held) = summary.holder() {
             b { (name(held.agent)) }
-            " " span.since { (components::held_since(held.since, chips.now)) }
+            " " span.since { (context.held_since(held.since, summary, chips.view)) }
         } @else if let Some(last) = summary.actions.last() {
             span.quiet { (name(last.agent)) }
         } @else {

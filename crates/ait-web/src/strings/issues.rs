@@ -166,6 +166,10 @@ pub mod claims {
             None => "agent gone".to_owned(),
         }
     }
+
+    pub fn silent(span_ms: u64) -> String {
+        format!("silent {}", super::duration(span_ms))
+    }
 }
 
 /// What a change did to an issue.
