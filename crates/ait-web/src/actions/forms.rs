@@ -11,8 +11,10 @@ use super::fields::{
     PARENT, SIDE, TEXT, TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
 };
 use super::form_token::{FormTokens, Purpose};
+use super::inbox;
 use super::person::{Person, known_name, your_name};
 use crate::pages::components::{self, issue_path};
+use crate::pages::questions;
 use crate::strings::{self, actions as text, attributes};
 use ait_domain::text::shortened;
 use ait_domain::{
@@ -85,9 +87,26 @@ impl IssueForms {
         }
     }
 
-    /// Renders the form for the answer to the open question; nothing if there is none.
+    /// Renders the form for the answer to the open question; nothing if there is none. A person with a known name has
+    /// buttons for the options. A field for the name beside them would send the first option with Enter.
     pub fn answer(&self, issue: &Issue) -> Markup {
-        html! { @if issue.open_question().is_some() { (self.form(Action::Answer, issue)) } }
+        let asked = issue.open_question();
+        let asked =
+            asked.map(|asked| (asked, !asked.options.is_empty() && !self.person.name.is_empty()));
+        html! {
+            @match asked {
+                None => {}
+                Some((_, false)) => { (self.form(Action::Answer, issue)) }
+                Some((asked, true)) => {
+                    (inbox::form(&self.tokens, &self.person, &issue_path(issue.id)))
+                    p.answers #issue-answers { (questions::buttons(issue.id, asked, questions::MAX_OPTION_CHARS)) }
+                    details.fold #fold-answer {
+                        summary { (strings::questions::OTHER) }
+                        (self.form(Action::Answer, issue))
+                    }
+                }
+            }
+        }
     }
 
     /// Renders the form for the title and the description, in whose place it opens; nothing if they stay.

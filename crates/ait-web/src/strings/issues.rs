@@ -153,6 +153,7 @@ pub mod questions {
     use ait_domain::Timestamp;
 
     pub const QUESTION: &str = "Question to people";
+    pub const OTHER: &str = "Other…";
 
     pub fn default(at: Timestamp) -> String {
         format!("default, from {} on: ", exact_time(at))

@@ -277,6 +277,7 @@ mod tests {
             mentions,
             known: Vec::new(),
             gone,
+            silent_ms: None,
             view,
             now,
             repository,
