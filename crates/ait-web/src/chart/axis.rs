@@ -65,19 +65,20 @@ impl TimeAxis {
         Self { begin_ms, length_ms, step_ms, ticks: times.into_iter().map(tick).collect() }
     }
 
-    /// Renders the axis below a plot.
-    pub(super) fn draw(&self, height: u32) -> Markup {
-        let first = self.ticks.iter().position(Tick::is_on_axis).unwrap_or(0);
-        let shown = self.ticks.iter().filter(|tick| tick.is_on_axis()).count();
+    /// Renders the axis below a plot of a height, with ticks up to a position.
+    pub(crate) fn draw(&self, height: u32, last: f64) -> Markup {
+        let is_shown = |tick: &Tick| tick.is_on_axis() && tick.position <= last;
+        let first = self.ticks.iter().position(is_shown).unwrap_or(0);
+        let shown = self.ticks.iter().filter(|tick| is_shown(tick)).count();
         let unit = self.ticks.first().map_or(Unit::Minute, |tick| tick.unit);
         html! {
             g.axis data-begin=(self.begin_ms) data-length=(self.length_ms)
-                data-step=(self.step_ms.unwrap_or(0)) data-as=(unit.word())
+                data-step=(self.step_ms.unwrap_or(0)) data-as=(unit.word()) data-last=(last)
             {
                 @for (index, tick) in self.ticks.iter().enumerate() {
                     @let x = percent(tick.position);
                     g class=[class_of(index.abs_diff(first), shown)] data-at=(tick.at_ms)
-                        display=[(!tick.is_on_axis()).then_some("none")]
+                        display=[(!is_shown(tick)).then_some("none")]
                     {
                         line x1=(x) x2=(x) y1=(height) y2=(height + 5) {}
                         // The first label has room at its left, below the values.

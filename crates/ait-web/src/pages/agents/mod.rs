@@ -307,7 +307,7 @@ fn head(lane: &ClaimTimeline) -> Markup {
                     th class=(class) role="columnheader" scope="col" { (name) }
                 }
                 th.over-time role="columnheader" scope="col" {
-                    span.unseen { (text::over_time(Period::Day.as_str())) } (lane.axis(Period::Day))
+                    span.unseen { (text::over_time(Period::Day.as_str())) } (lane.axis())
                 }
             }
         }
