@@ -180,9 +180,10 @@ impl IssueForms {
             }
             Action::Attributes => html! {
                 @if !has_ended { (kind(&self.kinds, fields)) }
-                (attributes(fields, has_ended))
-                (input("Part of", PARENT, fields, MAX_LINKS_CHARS))
-                (input("Blocked by", BLOCKERS, fields, MAX_LINKS_CHARS))
+                (attributes(fields, has_ended, &html! {
+                    (input("Part of", PARENT, fields, MAX_LINKS_CHARS))
+                    (input("Blocked by", BLOCKERS, fields, MAX_LINKS_CHARS))
+                }))
             },
             _ => reason(action, fields),
         }
@@ -307,9 +308,9 @@ pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
     }
 }
 
-/// Renders the fields for the attributes of an issue, the rare ones folded while they are empty. One that has ended
-/// keeps all but its labels.
-pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
+/// Renders the fields for the attributes of an issue, `others` behind them, and at the end the rare ones, folded while
+/// they are empty. One that has ended keeps all but its labels.
+pub(super) fn attributes(fields: &Fields, has_ended: bool, others: &Markup) -> Markup {
     let values = if has_ended { &[] } else { ValueField::ALL };
     let (rare, common): (Vec<&ValueField>, Vec<_>) =
         values.iter().partition(|field| field.is_rare());
@@ -321,6 +322,7 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
     html! {
         (input(text::LABELS, LABELS, fields, MAX_LABELS_CHARS))
         @for field in common { (value(field)) }
+        (others)
         @if !rare.is_empty() {
             details.rare open[is_open] {
                 summary { (text::RARE) }

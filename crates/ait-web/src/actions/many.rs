@@ -95,7 +95,10 @@ impl ManyForms {
                     " " button #unpick type="button" hidden { "Clear" }
                 }
                 div.many-fields {
-                    (attributes_of_many(&Fields::default()))
+                    details #fold-many {
+                        summary { "Properties" }
+                        div.many-fields { (attributes_of_many(&Fields::default())) }
+                    }
                     (known_name(&self.person))
                 }
                 p.many-buttons {

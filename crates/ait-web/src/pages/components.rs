@@ -122,7 +122,7 @@ pub(super) fn command(command: &str) -> Markup {
 pub(super) fn example(has_example: bool) -> Markup {
     html! {
         @if has_example {
-            p { a href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
+            p { a.new href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
         } @else {
             p { (strings::list::EXAMPLE) ":" }
             (command(strings::list::EXAMPLE_COMMAND))

@@ -8,13 +8,13 @@ use super::components::{self, undirected, with_code};
 use super::{Page, PageResult, WebError, icons, page};
 use crate::WebState;
 use crate::projects::{
-    MAX_CARDS, MAX_HOLDER_CHARS, MAX_TITLE_CHARS, OfProject, ProjectBoard, ProjectCard,
+    MAX_CARDS, MAX_HOLDER_CHARS, MAX_LABELS, MAX_TITLE_CHARS, OfProject, ProjectBoard, ProjectCard,
     ProjectColumn, ProjectNumbers, ServedProject, served,
 };
 use crate::query::Place;
 use crate::strings::{self, attributes, board as cards, projects as text};
 use ait_domain::text::shortened;
-use ait_domain::{Status, StatusSet, Timestamp};
+use ait_domain::{Label, Status, StatusSet, Timestamp};
 use ait_tracker::hints;
 use ait_tracker::triage::take_in_turns;
 
@@ -288,6 +288,9 @@ fn card(project: &Project<ProjectBoard>, card: &ProjectCard, now: Timestamp) -> 
                 @if card.priority.is_some() {
                     span class={ "chip priority-" (card.priority()) } { (attributes::short_priority(card.priority())) }
                 }
+                @for label in card.labels.iter().take(MAX_LABELS) {
+                    span class={ "chip label " (tint(label)) } translate="no" { (shortened(&undirected(label), Label::MAX_CHARS)) }
+                }
             }
             p.standing {
                 @if let Some(holder) = &card.holder {
@@ -312,6 +315,7 @@ mod tests {
             title: (*title).to_owned(),
             classification: Classification::Bug,
             priority: *priority,
+            labels: Vec::new(),
             holder: None,
             since: Timestamp::from_unix_millis(minute * 60_000),
         };

@@ -82,6 +82,8 @@ fn column(column: &Column, view: &ReadView<'_>, context: &PageContext) -> Markup
                     }
                 }
             }
+            // The script counts what has no room.
+            p.wall-more data-total=(column.total) data-more="{count} more" {}
         }
     }
 }

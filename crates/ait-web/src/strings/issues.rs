@@ -341,7 +341,7 @@ pub mod actions {
             Action::Close => "ended",
             action => return done(action).to_owned(),
         };
-        format!("{}: {what}.", issues(count))
+        format!("{} {what}.", issues(count))
     }
 
     /// On the button that undoes an action.
