@@ -39,8 +39,18 @@ async function fill(visit, action, name, value) {
   await visit.page.type(selector, value);
 }
 
+/** Enter in the field for the name presses none of the buttons, of which the first would answer a question. */
+async function typingTheName(visit, path) {
+  await visit.open(path);
+  await visit.page.type('#inbox [name=agent]', 'Ann Lee');
+  await visit.page.keyboard.press('Enter');
+  check.equal(await visit.page.$eval('#inbox [name=agent]', (field) => field.value), 'Ann Lee', 'the page is the same');
+}
+
 async function answerAndComment(visit, id, hasScripts) {
+  for (const path of ['/board', `/issues/${id}`]) await typingTheName(visit, path);
   await visit.open(`/issues/${id}`);
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await visit.fits();
   check.equal(await visit.page.$('head meta[http-equiv=refresh]'), null, 'no automatic reload, which would lose typed text');
   await visit.inPage(() => document.querySelector('#act-answer input[value="2"]').click());
@@ -189,7 +199,7 @@ async function whereItStands(visit) {
     check.equal(chosen, 0);
     visit.checkProblems();
   }
-  // The page of the issue has buttons, too, for a person whose name is known.
+  // The page of the issue has buttons, too.
   await visit.follow(() => visit.page.click('#issue-answers button'));
   check.match(await text(visit), /The answer is saved/);
   await visit.follow(() => visit.page.click('.undo button'));
@@ -445,6 +455,7 @@ async function drafts(visit, id) {
 /** Another agent acts first. The typed text is kept, and the answer does not go to the new question. */
 async function tooLate(visit, server, id) {
   await visit.open(`/issues/${id}`);
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await visit.inPage(() => document.querySelector('#act-answer input[value="1"]').click());
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await ait(server, 'answer', id, 'neither', '--agent', 'bob');
@@ -457,7 +468,7 @@ async function tooLate(visit, server, id) {
   await visit.open(`/issues/${id}`);
   await visit.page.click('#fold-close summary');
   await fill(visit, 'close', 'text', 'A long reason');
-  await visit.page.click('#fold-answer summary');
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await fill(visit, 'answer', 'text', 'A long answer');
   await ait(server, 'close', id, '-m', 'obsolete', '--agent', 'bob');

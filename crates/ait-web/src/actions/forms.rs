@@ -87,17 +87,13 @@ impl IssueForms {
         }
     }
 
-    /// Renders the form for the answer to the open question; nothing if there is none. A person with a known name has
-    /// buttons for the options. A field for the name beside them would send the first option with Enter.
+    /// Renders the answers to the open question: a button for each option, and the form; nothing if there is none.
     pub fn answer(&self, issue: &Issue) -> Markup {
-        let asked = issue.open_question();
-        let asked =
-            asked.map(|asked| (asked, !asked.options.is_empty() && !self.person.name.is_empty()));
         html! {
-            @match asked {
+            @match issue.open_question() {
                 None => {}
-                Some((_, false)) => { (self.form(Action::Answer, issue)) }
-                Some((asked, true)) => {
+                Some(asked) if asked.options.is_empty() => { (self.form(Action::Answer, issue)) }
+                Some(asked) => {
                     (inbox::form(&self.tokens, &self.person, &issue_path(issue.id)))
                     p.answers #issue-answers { (questions::buttons(issue.id, asked, questions::MAX_OPTION_CHARS)) }
                     details.fold #fold-answer {

@@ -42,6 +42,8 @@ pub(crate) fn form(tokens: &FormTokens, person: &Person, page: &str) -> Markup {
         form #(FORM) method="post" action=(PATH) {
             input type="hidden" name=(TOKEN) value=(tokens.token(&Purpose::of_project(Action::PutOff, &person.principal)));
             input type="hidden" name=(BACK) value=(page);
+            // Enter in the field for the name would press the first button, which may answer a question.
+            @if person.name.is_empty() { button disabled hidden {} }
             (known_name(person))
         }
     }

@@ -17,7 +17,6 @@ use super::fields::{self, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::{attributes_of_many, reason};
 use super::handler::{Received, page};
-use super::inbox;
 use super::person::{Person, known_name, your_name};
 use crate::WebState;
 use crate::pages::components::{self, issue_path, undirected};
@@ -61,11 +60,6 @@ impl ManyForms {
     /// Renders what the person has just done, on a list with this address.
     pub fn notice(&self, list: &str) -> Markup {
         html! { @if let Some(done) = &self.done { (done.notice(list, &self.tokens, &self.person)) } }
-    }
-
-    /// Renders the form that the buttons of rows send, on a page with this address.
-    pub fn of_rows(&self, page: &str) -> Markup {
-        inbox::form(&self.tokens, &self.person, page)
     }
 
     /// Returns what the box of an issue sends.

@@ -43,7 +43,7 @@ pub(super) fn of_all(
             section.questions #questions aria-labelledby="questions-heading" {
                 div.questions-head {
                     h2 #questions-heading { "Questions to people" " " span.count { (total) } }
-                    @if let Some(forms) = forms { (forms.of_rows(page)) }
+                    @if let Some(forms) = forms { (inbox::form(&forms.tokens, &forms.person, page)) }
                     @if total > MAX_QUESTIONS { p.more { a href="/inbox?kind=question" { (total - MAX_QUESTIONS) " more" } } }
                 }
                 @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
