@@ -107,14 +107,15 @@ fn months(begin: Timestamp, end: Timestamp) -> Vec<(i64, Unit)> {
         let date = DateTime::<Utc>::from(time);
         i64::from(date.year()) * 12 + i64::from(date.month0())
     };
-    let first = month_of(begin);
+    // The beginning of a month is on the axis if it is that of the axis, and the one before waits.
+    let first = month_of(Timestamp::from_unix_millis(begin.unix_millis() - 1));
     let last = month_of(end);
     let years = std::iter::successors(Some(12), |months| Some(months * 10));
     let years = years.flat_map(|months| [1, 2, 5].map(|digit| months * digit));
     let mut steps = [1, 2, 3, 6].into_iter().chain(years);
     let step = steps.find(|step| (last - first) / step < MAX_TICKS).unwrap_or(i64::MAX);
     let unit = if step < 12 { Unit::Month } else { Unit::Year };
-    let months = ((first - 1).div_euclid(step)..).map(|index| index * step);
+    let months = (first.div_euclid(step)..).map(|index| index * step);
     let starts = months.take_while(|month| *month <= last + step).filter_map(|month| {
         let year = month.div_euclid(12);
         let month = month.rem_euclid(12);
