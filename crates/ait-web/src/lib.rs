@@ -69,6 +69,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 use self::actions::form_token::FormTokens;
 use self::events::EventStreams;
 use self::health::Health;
+use self::pages::context::Medians;
 use self::pages::error::{ErrorJson, WebError};
 use self::pages::gone_clients::GoneClientsCache;
 use self::project::Project;
@@ -152,6 +153,8 @@ struct WebState {
     health: Arc<Health>,
     streams: Arc<EventStreams>,
     clients: Arc<GoneClientsCache>,
+    /// How long claims take.
+    medians: Medians,
     store: Arc<OnceCell<StoreId>>,
     project: Arc<Project>,
     /// The tokens in forms; `None` if the pages are read-only.
@@ -188,6 +191,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         example: options.example.clone(),
         streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
         clients: Arc::default(),
+        medians: Medians::default(),
         store: Arc::default(),
         health: Arc::new(Health::new(options)),
         tracker,

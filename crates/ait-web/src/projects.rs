@@ -41,6 +41,8 @@ const WITHIN: Duration = Duration::from_millis(1_000);
 pub(super) const MAX_CARDS: usize = 40;
 pub(super) const MAX_TITLE_CHARS: usize = 200;
 pub(super) const MAX_HOLDER_CHARS: usize = 60;
+/// How many labels of an issue a project tells.
+pub(super) const MAX_LABELS: usize = 3;
 
 /// What a server tells of its project.
 pub(super) trait OfProject: DeserializeOwned {
@@ -124,6 +126,9 @@ pub(super) struct ProjectCard {
     pub classification: Classification,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
+    /// Its first labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// The agent that holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
@@ -157,12 +162,14 @@ impl ProjectCard {
     fn of(position: usize, view: &ReadView<'_>) -> Self {
         let summary = &view.summaries()[position];
         let holder = summary.holder();
+        let labels = summary.attributes.labels.iter().take(MAX_LABELS);
         let name = |held: ClaimInfo| shortened(view.names().text(held.agent), MAX_HOLDER_CHARS);
         Self {
             id: summary.id,
             title: shortened(&summary.title, MAX_TITLE_CHARS),
             classification: summary.classification,
             priority: summary.attributes.priority.map(Priority::get),
+            labels: labels.map(ToString::to_string).collect(),
             holder: holder.map(name),
             since: holder.map_or_else(|| summary.in_status_since(), |held| held.since),
         }

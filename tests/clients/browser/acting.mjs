@@ -39,8 +39,18 @@ async function fill(visit, action, name, value) {
   await visit.page.type(selector, value);
 }
 
+/** Enter in the field for the name presses none of the buttons, of which the first would answer a question. */
+async function typingTheName(visit, path) {
+  await visit.open(path);
+  await visit.page.type('#inbox [name=agent]', 'Ann Lee');
+  await visit.page.keyboard.press('Enter');
+  check.equal(await visit.page.$eval('#inbox [name=agent]', (field) => field.value), 'Ann Lee', 'the page is the same');
+}
+
 async function answerAndComment(visit, id, hasScripts) {
+  for (const path of ['/board', `/issues/${id}`]) await typingTheName(visit, path);
   await visit.open(`/issues/${id}`);
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await visit.fits();
   check.equal(await visit.page.$('head meta[http-equiv=refresh]'), null, 'no automatic reload, which would lose typed text');
   await visit.inPage(() => document.querySelector('#act-answer input[value="2"]').click());
@@ -152,7 +162,7 @@ async function dragging(visit) {
   await fire(`#${waiting}`, 'dragstart');
   await drops('in_progress closed rejected');
   await visit.follow(() => fire('#c-in_progress h2', 'dragover', 'drop'));
-  check.match(await text(visit), /1 issue: claimed/);
+  check.match(await text(visit), /1 issue claimed/);
   check.ok(await visit.page.$(`#c-in_progress #${waiting}`));
   await visit.follow(() => visit.page.click('.undo button'));
   visit.checkProblems();
@@ -189,6 +199,36 @@ async function whereItStands(visit) {
     check.equal(chosen, 0);
     visit.checkProblems();
   }
+  // The page of the issue has buttons, too.
+  await visit.follow(() => visit.page.click('#issue-answers button'));
+  check.match(await text(visit), /The answer is saved/);
+  await visit.follow(() => visit.page.click('.undo button'));
+  check.ok(await visit.page.$('#issue-answers'));
+}
+
+/** The panel beside the board answers and comments, and leads back to the board. */
+async function inThePanel(visit) {
+  const peek = async () => {
+    await visit.open('/board');
+    await visit.page.focus('.card:has(.parked) .title');
+    await visit.page.keyboard.press('Space');
+    await visit.until('the panel', () => document.querySelector('#peek[open] #act-comment'));
+  };
+  await peek();
+  await accessible(visit, 'the panel');
+  check.equal(await visit.page.$('#peek :is(#act-answer, #fold-texts)'), null, 'other forms belong to the page of the issue');
+  await visit.follow(() => visit.page.click('#peek #issue-answers button'));
+  check.equal(new URL(visit.page.url()).pathname, '/board');
+  check.match(await text(visit), /The answer is saved/);
+  await visit.follow(() => visit.page.click('.undo button'));
+  await peek();
+  await visit.page.type('#peek #act-comment textarea', 'From the panel');
+  await visit.page.keyboard.press('Escape');
+  check.ok(await visit.page.$('#peek[open]'), 'Escape leaves the field and keeps what was typed');
+  await visit.follow(() => visit.page.click('#peek #act-comment button'));
+  check.equal(new URL(visit.page.url()).pathname, '/board');
+  check.match(await text(visit), /The comment is saved/);
+  visit.checkProblems();
 }
 
 /** Keys and the palette act on the selected issues, or on the row in the focus. */
@@ -336,7 +376,7 @@ async function many(visit, server, hasScripts) {
   await accessibleWithScripts(visit, 'the bar of the selected issues');
   await visit.page.select('#act-many select', '0');
   await visit.follow(() => visit.page.click('#act-many button[value=attributes]'));
-  check.match(await text(visit), /2 issues: changed/);
+  check.match(await text(visit), /2 issues changed/);
   check.equal(new URL(visit.page.url()).searchParams.get('sort'), 'title');
   check.deepEqual(await priorities(server, ids), [0, 0, null, null]);
   if (hasScripts) check.match(await visit.page.$eval('#said', (said) => said.textContent || 'soon'), /soon|2 issues/);
@@ -353,7 +393,7 @@ async function many(visit, server, hasScripts) {
   await fill(visit, 'many-park', 'text', 'Not now.');
   if (hasScripts) await visit.follow(() => sendByKey(visit));
   else await submit(visit, 'many-park');
-  check.match(await text(visit), /1 issue: parked/);
+  check.match(await text(visit), /1 issue parked/);
   await visit.follow(() => visit.page.click('.undo button'));
   check.match(await text(visit), /The last action is undone/);
 }
@@ -415,6 +455,7 @@ async function drafts(visit, id) {
 /** Another agent acts first. The typed text is kept, and the answer does not go to the new question. */
 async function tooLate(visit, server, id) {
   await visit.open(`/issues/${id}`);
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await visit.inPage(() => document.querySelector('#act-answer input[value="1"]').click());
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await ait(server, 'answer', id, 'neither', '--agent', 'bob');
@@ -427,6 +468,7 @@ async function tooLate(visit, server, id) {
   await visit.open(`/issues/${id}`);
   await visit.page.click('#fold-close summary');
   await fill(visit, 'close', 'text', 'A long reason');
+  await visit.inPage(() => { document.getElementById('fold-answer').open = true; });
   await fill(visit, 'answer', 'agent', 'Ann Lee');
   await fill(visit, 'answer', 'text', 'A long answer');
   await ait(server, 'close', id, '-m', 'obsolete', '--agent', 'bob');
@@ -434,7 +476,7 @@ async function tooLate(visit, server, id) {
   check.equal((await data(visit, 'answer')).text, 'A long answer');
   check.equal((await data(visit, 'close')).text, 'A long reason');
   // The edited form stays in its place, and an empty form disappears.
-  check.equal(await visit.page.$eval('.issue-main', (main) => main.firstElementChild.id), 'act-answer');
+  check.equal(await visit.page.$eval('.issue-main', (main) => main.firstElementChild.id), 'fold-answer');
   check.equal(await visit.page.$('#fold-park'), null);
   await submit(visit, 'answer');
   check.match(await text(visit), /Nothing was changed/);
@@ -473,6 +515,7 @@ await run('acting', RUN_MS, async () => {
   await drafts(visit, idOf(7));
   await whileSelecting(visit, server);
   await whereItStands(visit);
+  await inThePanel(visit);
   await dragging(visit);
   await byKeys(visit);
   await whileTyping(visit, server, idOf(7));

@@ -65,8 +65,13 @@ async function charts(visit, hours) {
 async function otherPages(visit, hours) {
   for (const path of ['/activity', '/agents', '/agents/developer?range=24h', `/issues/${whole.id}`]) {
     await visit.open(path);
+    const axes = await visit.page.$$('.lane-axis .axis');
+    for (const axis of axes) {
+      for (const [label, at] of await axis.evaluate(ticksOf)) check.ok(says(label, at, hours), `${path}: ${label}`);
+    }
+    check.equal(axes.length, path.startsWith('/agents') ? 1 : 0, path);
     const times = await visit.page.$$eval('time[data-as]', (all) => all.map((time) => [time.textContent, time.dateTime, time.dataset.as]));
-    if (!path.startsWith('/issues')) check.ok(times.length > 0, path);
+    check.ok(times.length > 0 || path !== '/activity');
     for (const [text, at, form] of times.filter(([, , form]) => form !== 'day')) {
       check.ok(says(/\d\d:\d\d/.exec(text)[0], Date.parse(at) - 30_000, hours), `${path}: ${text} for ${at} as ${form}`);
     }

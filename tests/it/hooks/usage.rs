@@ -256,6 +256,14 @@ fn statistics_say_what_the_work_cost() {
     let page = |path: &str| get(server.port, path).body;
     let issue_page = page(&format!("/issues/{whole}"));
     assert!(issue_page.contains("Used by its parts: 70k tokens in"), "{issue_page}");
+    // In the activity it stands in the row of the work that it was used for.
+    let activity = page(&format!("/activity?issue={part}"));
+    let rows = activity.split("<tr role=\"row\" id=\"e-").skip(1);
+    let rows: Vec<_> = rows.filter(|row| row.contains("10k tokens in")).collect();
+    assert_eq!(rows.len(), 1, "{activity}");
+    assert!(rows[0].contains("completed") && rows[0].contains("claimed"), "{activity}");
+    assert!(!activity.contains("> recorded usage<"), "{activity}");
+    assert!(page("/activity?kind=used").contains("> recorded usage<"));
     let page = page("/stats");
     assert!(page.contains("id=\"stats-usage\"") && page.contains("dev-2"), "{page}");
     let usage = get(server.port, "/api/stats").json()["usage"].take();

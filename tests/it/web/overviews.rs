@@ -153,9 +153,20 @@ fn the_worst_agents_come_first() {
         row.split_once("role=\"cell\">").unwrap().1.split(['<', '>']).nth(2).map(str::to_owned)
     };
     let states: Vec<_> = rows.iter().filter_map(state).collect();
-    assert_eq!(states, ["stuck", "waits for an answer", "silent 1 h", "works", "idle"], "{body}");
+    assert_eq!(states, ["stuck", "asks", "silent 1 h", "works", "idle"], "{body}");
     assert!(rows[0].contains(">2 h<") && rows[0].contains(" / 40 min"), "{}", rows[0]);
     assert!(rows[1].contains(">asked about</a>") && rows[4].contains(">4.56<"), "{body}");
+    // Every page that says who holds an issue says that its holder is silent.
+    for page in ["/wall", "/board", "/board?rows=agent", "/"] {
+        let body = get(port, page).body;
+        let (silent, others) =
+            (body.matches(">silent 1 h<").count(), body.matches(">silent ").count());
+        assert_eq!((silent, others), (1, 2), "{page}: {body}");
+    }
+    let list = get(port, "/").body;
+    assert!(list.contains(">completed<") && !list.contains(">recorded usage<"), "{list}");
+    let of = |n: usize| get(port, &format!("/issues/{}", id(n))).body;
+    assert!(of(3).contains(">silent 1 h<") && !of(2).contains(">silent "));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn people_change_the_selected_issues_together_and_undo_it() {
         assert_eq!(changed["history"].as_array().unwrap().last().unwrap()["agent"], "Ann");
     }
     let page = get(port, &location).body;
-    assert!(page.contains("3 issues: changed.") && page.contains(">Undo<"), "{page}");
+    assert!(page.contains("3 issues changed.") && page.contains(">Undo<"), "{page}");
     let location = undo_on(&page, port).done();
     assert!(location.starts_with("/?status=open&done=undo&undo="), "{location}");
     assert_eq!(priorities(path, &ids), [Value::Null, Value::Null, Value::Null]);
@@ -98,7 +98,7 @@ fn what_is_refused_is_named_and_the_rest_is_done() {
     run(path, &["comment", &ids[1], "-m", "meanwhile", "--agent", "dev"]).ok();
     let partly = set.send();
     assert_eq!(partly.status, 200, "{}", partly.body);
-    for shown in ["2 issues changed, 1 stays as before", "Issue &lt;1&gt;", "2 issues: changed."] {
+    for shown in ["2 issues changed, 1 stays as before", "Issue &lt;1&gt;", "2 issues changed."] {
         assert!(partly.body.contains(shown), "no {shown} in {}", partly.body);
     }
     assert!(!partly.body.contains("Issue &lt;0&gt;"), "{}", partly.body);
@@ -120,9 +120,9 @@ fn actions_that_need_a_reason_ask_for_it_first() {
     run(path, &["claim", &ids[0], "--agent", "dev"]).ok();
     let statuses = || ids.iter().map(|id| issue(path, id)["status"].clone()).collect::<Vec<_>>();
     for (action, done) in [
-        ("comment", "2 issues: commented."),
-        ("park", "2 issues: parked, so agents cannot claim them."),
-        ("close", "2 issues: ended."),
+        ("comment", "2 issues commented."),
+        ("park", "2 issues parked, so agents cannot claim them."),
+        ("close", "2 issues ended."),
     ] {
         let before = statuses();
         let form = bar(port).with("action", action);
@@ -354,7 +354,7 @@ fn cards_of_the_board_are_selected_and_changed_together() {
     assert!(back.starts_with(kept), "{back}");
     assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(1), json!(1)]);
     let after = get(server.port, &back).body;
-    assert!(after.contains("2 issues: changed."), "{after}");
+    assert!(after.contains("2 issues changed."), "{after}");
     undo_on(&after, server.port).done();
     assert_eq!(priorities(directory.path(), &ids), [json!(null), json!(null), json!(null)]);
 }
@@ -368,7 +368,7 @@ fn people_claim_what_they_work_on_themselves() {
     run(path, &["claim", &ids[2], "--agent", "dev"]).ok();
     let response = bar(port).with("action", "claim").send();
     assert_eq!(response.status, 200, "{}", response.body);
-    assert!(response.body.contains("2 issues: claimed."), "{}", response.body);
+    assert!(response.body.contains("2 issues claimed."), "{}", response.body);
     assert!(response.body.contains("What stays as it was") && response.body.contains("dev"));
     for id in &ids[..2] {
         let claimed = issue(path, id);

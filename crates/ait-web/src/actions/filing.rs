@@ -170,8 +170,7 @@ impl NewIssueForm<'_> {
                 (forms::textarea(text::DESCRIPTION, fields, false))
                 div.side-by-side {
                     (forms::kind(self.state.tracker.classifications(), fields))
-                    (forms::attributes(fields, false))
-                    (your_name(fields, &self.person))
+                    (forms::attributes(fields, false, &your_name(fields, &self.person)))
                 }
                 button type="submit" { (text::label(Action::File)) }
             }

@@ -11,8 +11,10 @@ use super::fields::{
     PARENT, SIDE, TEXT, TITLE, TOKEN, VERSION, attribute_fields, hash_of, was,
 };
 use super::form_token::{FormTokens, Purpose};
+use super::inbox;
 use super::person::{Person, known_name, your_name};
-use crate::pages::components::{issue_path, undirected};
+use crate::pages::components::{self, issue_path};
+use crate::pages::questions;
 use crate::strings::{self, actions as text, attributes};
 use ait_domain::text::shortened;
 use ait_domain::{
@@ -79,15 +81,28 @@ impl IssueForms {
                 p.notice {
                     "An open issue has nearly the same title; close one of the two if they mean \
                          the same:" " "
-                    a href=(issue_path(near.id)) dir="auto" { (undirected(&near.title)) }
+                    a href=(issue_path(near.id)) dir="auto" { (components::title(&near.title)) }
                 }
             }
         }
     }
 
-    /// Renders the form for the answer to the open question; nothing if there is none.
+    /// Renders the answers to the open question: a button for each option, and the form; nothing if there is none.
     pub fn answer(&self, issue: &Issue) -> Markup {
-        html! { @if issue.open_question().is_some() { (self.form(Action::Answer, issue)) } }
+        html! {
+            @match issue.open_question() {
+                None => {}
+                Some(asked) if asked.options.is_empty() => { (self.form(Action::Answer, issue)) }
+                Some(asked) => {
+                    (inbox::form(&self.tokens, &self.person, &issue_path(issue.id)))
+                    p.answers #issue-answers { (questions::buttons(issue.id, asked, questions::MAX_OPTION_CHARS)) }
+                    details.fold #fold-answer {
+                        summary { (strings::questions::OTHER) }
+                        (self.form(Action::Answer, issue))
+                    }
+                }
+            }
+        }
     }
 
     /// Renders the form for the title and the description, in whose place it opens; nothing if they stay.
@@ -161,9 +176,10 @@ impl IssueForms {
             }
             Action::Attributes => html! {
                 @if !has_ended { (kind(&self.kinds, fields)) }
-                (attributes(fields, has_ended))
-                (input("Part of", PARENT, fields, MAX_LINKS_CHARS))
-                (input("Blocked by", BLOCKERS, fields, MAX_LINKS_CHARS))
+                (attributes(fields, has_ended, &html! {
+                    (input("Part of", PARENT, fields, MAX_LINKS_CHARS))
+                    (input("Blocked by", BLOCKERS, fields, MAX_LINKS_CHARS))
+                }))
             },
             _ => reason(action, fields),
         }
@@ -288,9 +304,9 @@ pub(super) fn attributes_of_many(fields: &Fields) -> Markup {
     }
 }
 
-/// Renders the fields for the attributes of an issue, the rare ones folded while they are empty. One that has ended
-/// keeps all but its labels.
-pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
+/// Renders the fields for the attributes of an issue, `others` behind them, and at the end the rare ones, folded while
+/// they are empty. One that has ended keeps all but its labels.
+pub(super) fn attributes(fields: &Fields, has_ended: bool, others: &Markup) -> Markup {
     let values = if has_ended { &[] } else { ValueField::ALL };
     let (rare, common): (Vec<&ValueField>, Vec<_>) =
         values.iter().partition(|field| field.is_rare());
@@ -302,6 +318,7 @@ pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
     html! {
         (input(text::LABELS, LABELS, fields, MAX_LABELS_CHARS))
         @for field in common { (value(field)) }
+        (others)
         @if !rare.is_empty() {
             details.rare open[is_open] {
                 summary { (text::RARE) }

@@ -7,10 +7,9 @@ use maud::{Markup, html};
 use super::action::{Action, INBOX_PATH as PATH};
 use super::done::Done;
 use super::fields::{BACK, OPTION, TOKEN, VERSION, hash_of};
-use super::form_token::Purpose;
+use super::form_token::{FormTokens, Purpose};
 use super::handler::{self, Received};
-use super::many::ManyForms;
-use super::person::known_name;
+use super::person::{Person, known_name};
 use crate::WebState;
 use crate::format::DAY_MS;
 use crate::lookup::find;
@@ -38,12 +37,14 @@ fn question(asked: &Question) -> String {
 }
 
 /// Renders the form that the buttons of the rows send, on a page with this address.
-pub(crate) fn form(forms: &ManyForms, page: &str) -> Markup {
+pub(crate) fn form(tokens: &FormTokens, person: &Person, page: &str) -> Markup {
     html! {
         form #(FORM) method="post" action=(PATH) {
-            input type="hidden" name=(TOKEN) value=(forms.tokens.token(&Purpose::of_project(Action::PutOff, &forms.person.principal)));
+            input type="hidden" name=(TOKEN) value=(tokens.token(&Purpose::of_project(Action::PutOff, &person.principal)));
             input type="hidden" name=(BACK) value=(page);
-            (known_name(&forms.person))
+            // Enter in the field for the name would press the first button, which may answer a question.
+            @if person.name.is_empty() { button disabled hidden {} }
+            (known_name(person))
         }
     }
 }

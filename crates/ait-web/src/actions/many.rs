@@ -89,7 +89,10 @@ impl ManyForms {
                     " " button #unpick type="button" hidden { "Clear" }
                 }
                 div.many-fields {
-                    (attributes_of_many(&Fields::default()))
+                    details #fold-many {
+                        summary { "Properties" }
+                        div.many-fields { (attributes_of_many(&Fields::default())) }
+                    }
                     (known_name(&self.person))
                 }
                 p.many-buttons {
@@ -218,7 +221,7 @@ impl Submission<'_> {
                         @let issue = issues.get(*id);
                         li {
                             a href=(issue_path(*id)) dir="auto" {
-                                @match issue { Some(issue) => { (undirected(&issue.title)) } None => { (id.short()) } }
+                                @match issue { Some(issue) => { (components::title(&issue.title)) } None => { (id.short()) } }
                             }
                             ": " bdi { (components::with_code(&hints::for_refusal(error, &hints::COMMANDS))) }
                         }
@@ -243,7 +246,7 @@ impl Submission<'_> {
             ul.since {
                 @for issue in self.versions.keys().filter_map(|id| found.get(*id)) {
                     li {
-                        a href=(issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) } " "
+                        a href=(issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) } " "
                         (components::status(issue.status))
                         @if let Some(holder) = issue.holder().filter(|_| ends_claims) {
                             @let held_for = strings::held_for(now.millis_since(holder.since));

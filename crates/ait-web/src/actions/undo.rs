@@ -83,7 +83,7 @@ fn stays(outcome: &UndoOutcome) -> Markup {
             @for issue in outcome.issues.iter().filter(|issue| !is_undone(issue)) {
                 li {
                     a href=(components::issue_path(issue.id)) dir="auto" {
-                        (components::undirected(issue.title.as_deref().unwrap_or("gone")))
+                        (components::title(issue.title.as_deref().unwrap_or("gone")))
                     }
                     @for reason in hints::for_undone(issue, &hints::COMMANDS) {
                         " · " bdi { (components::with_code(&reason)) }

@@ -47,7 +47,7 @@ impl Area<'_> {
         let drawing = html! {
             (vertical_grid(scale, TOP, self.height))
             (stretched(TOP, self.height, &self.areas(caption.id, &edges, height)))
-            (self.axis.draw(TOP + self.height))
+            (self.axis.draw(TOP + self.height, 1.0))
             (self.labels(&edges, height))
             (self.strips())
         };

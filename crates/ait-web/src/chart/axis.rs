@@ -65,19 +65,20 @@ impl TimeAxis {
         Self { begin_ms, length_ms, step_ms, ticks: times.into_iter().map(tick).collect() }
     }
 
-    /// Renders the axis below a plot.
-    pub(super) fn draw(&self, height: u32) -> Markup {
-        let first = self.ticks.iter().position(Tick::is_on_axis).unwrap_or(0);
-        let shown = self.ticks.iter().filter(|tick| tick.is_on_axis()).count();
+    /// Renders the axis below a plot of a height, with ticks up to a position.
+    pub(crate) fn draw(&self, height: u32, last: f64) -> Markup {
+        let is_shown = |tick: &Tick| tick.is_on_axis() && tick.position <= last;
+        let first = self.ticks.iter().position(is_shown).unwrap_or(0);
+        let shown = self.ticks.iter().filter(|tick| is_shown(tick)).count();
         let unit = self.ticks.first().map_or(Unit::Minute, |tick| tick.unit);
         html! {
             g.axis data-begin=(self.begin_ms) data-length=(self.length_ms)
-                data-step=(self.step_ms.unwrap_or(0)) data-as=(unit.word())
+                data-step=(self.step_ms.unwrap_or(0)) data-as=(unit.word()) data-last=(last)
             {
                 @for (index, tick) in self.ticks.iter().enumerate() {
                     @let x = percent(tick.position);
                     g class=[class_of(index.abs_diff(first), shown)] data-at=(tick.at_ms)
-                        display=[(!tick.is_on_axis()).then_some("none")]
+                        display=[(!is_shown(tick)).then_some("none")]
                     {
                         line x1=(x) x2=(x) y1=(height) y2=(height + 5) {}
                         // The first label has room at its left, below the values.
@@ -106,14 +107,15 @@ fn months(begin: Timestamp, end: Timestamp) -> Vec<(i64, Unit)> {
         let date = DateTime::<Utc>::from(time);
         i64::from(date.year()) * 12 + i64::from(date.month0())
     };
-    let first = month_of(begin);
+    // The beginning of a month is on the axis if it is that of the axis, and the one before waits.
+    let first = month_of(Timestamp::from_unix_millis(begin.unix_millis() - 1));
     let last = month_of(end);
     let years = std::iter::successors(Some(12), |months| Some(months * 10));
     let years = years.flat_map(|months| [1, 2, 5].map(|digit| months * digit));
     let mut steps = [1, 2, 3, 6].into_iter().chain(years);
     let step = steps.find(|step| (last - first) / step < MAX_TICKS).unwrap_or(i64::MAX);
     let unit = if step < 12 { Unit::Month } else { Unit::Year };
-    let months = ((first - 1).div_euclid(step)..).map(|index| index * step);
+    let months = (first.div_euclid(step)..).map(|index| index * step);
     let starts = months.take_while(|month| *month <= last + step).filter_map(|month| {
         let year = month.div_euclid(12);
         let month = month.rem_euclid(12);

@@ -57,7 +57,7 @@ impl BarRows<'_> {
                     }
                 }))
             }
-            (self.axis.draw(height - 6))
+            (self.axis.draw(height - 6, 1.0))
             g.strips {
                 @for (index, hint) in self.hints.iter().enumerate() {
                     rect x=(percent(index as f64 * width)) width=(percent(width)) height=(height - 6) {

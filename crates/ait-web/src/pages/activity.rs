@@ -11,7 +11,7 @@ use crate::format;
 use crate::markdown::one_line;
 use crate::query::{ActivityQuery, PageCursor};
 use crate::strings::{self, activity as text};
-use ait_domain::{Event, EventKind, IssueId, Status, Timestamp};
+use ait_domain::{Event, EventKind, Facts, IssueId, Patch, Status, Timestamp};
 use ait_tracker::NumberedEvent;
 use ait_tracker::activity::{MAX_SCANNED, title_in};
 use ait_tracker::read_model::ReadView;
@@ -22,6 +22,8 @@ pub(super) const PAGE_SIZE: usize = 100;
 const HOUR_MS: i64 = format::HOUR_MS.cast_signed();
 /// How many characters of a comment a row shows.
 const MAX_COMMENT_CHARS: usize = 160;
+/// The word for an event that records what an agent used.
+const USED: &str = "used";
 
 /// What the page shows.
 pub(super) struct ActivityView<'a, 'b> {
@@ -117,9 +119,23 @@ struct Entry<'a> {
     at: usize,
     event: &'a NumberedEvent,
     steps: Vec<&'a NumberedEvent>,
+    /// What was recorded as used on the way.
+    used: Option<&'a NumberedEvent>,
 }
 
-/// Joins the steps from a claim to the review of an issue, unless `joins` is false. Other events keep their own rows.
+impl Entry<'_> {
+    /// Returns how many events the row has.
+    fn count(&self) -> usize {
+        1 + self.steps.len() + usize::from(self.used.is_some())
+    }
+
+    fn is_use(&self) -> bool {
+        self.event.event.kind.word() == USED
+    }
+}
+
+/// Joins the steps from a claim to the review of an issue, and what its agent used, unless `joins` is false. Other
+/// events keep their own rows.
 fn entries(events: &[NumberedEvent], joins: bool) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry> = Vec::new();
     // The rows that earlier steps can join, by their issues.
@@ -132,13 +148,28 @@ fn entries(events: &[NumberedEvent], joins: bool) -> Vec<Entry<'_>> {
                 kind,
                 EventKind::Claimed | EventKind::Completed { .. } | EventKind::ReviewStarted
             );
-        if is_step && let Some(row) = open.get(&issue) {
-            entries[*row].steps.push(event);
-        } else {
-            if event.event.status_after().is_some() {
-                open.insert(issue, entries.len());
+        let is_use = joins && kind.word() == USED;
+        let row = open.get(&issue).map(|row| &mut entries[*row]);
+        match row {
+            // It was recorded with this step, or with what else its agent did.
+            Some(row)
+                if !is_use
+                    && row.is_use()
+                    && (is_step || row.event.event.agent == event.event.agent) =>
+            {
+                row.used = Some(std::mem::replace(&mut row.event, event));
+                if event.event.status_after().is_none() {
+                    open.remove(&issue);
+                }
             }
-            entries.push(Entry { at, event, steps: Vec::new() });
+            Some(row) if is_step => row.steps.push(event),
+            Some(row) if is_use && !row.is_use() && row.used.is_none() => row.used = Some(event),
+            _ => {
+                if is_use || event.event.status_after().is_some() {
+                    open.insert(issue, entries.len());
+                }
+                entries.push(Entry { at, event, steps: Vec::new(), used: None });
+            }
         }
         // What is before a claim is another attempt, and what returns an issue is an end of its own.
         let is_on_the_way =
@@ -177,7 +208,7 @@ fn rows(view: &ActivityView) -> Markup {
                     @let begin = Timestamp::from_unix_millis(hour(first) * HOUR_MS);
                     (components::local_time(begin)) " · "
                     (components::ago(first.event.at, view.context.now))
-                    " " span.count { (text::caption(group.iter().map(|entry| 1 + entry.steps.len()).sum())) }
+                    " " span.count { (text::caption(group.iter().map(Entry::count).sum())) }
                 }
             }
             @for entry in group { (row(entry, view, &mut changes)) }
@@ -200,16 +231,18 @@ fn row(entry: &Entry, view: &ActivityView, changes: &mut ChangeWriter<'_, '_>) -
             }
             td.what role="cell" {
                 @if !entry.steps.is_empty() { (steps(entry)) }
-                (action(event, changes))
+                (action(event, entry.used.map_or(event, |used| &used.event), changes))
             }
             td.which role="cell" { (issue(event, view)) }
         }
     }
 }
 
-/// Renders the steps that have no row of their own, each with its agent unless that did the one before.
+/// Renders the steps that have no row of their own, each with its agent unless that did the one before or the last.
 fn steps(entry: &Entry) -> Markup {
     let mut before = None;
+    // It stands in a column of its own.
+    let last = &entry.event.event.agent;
     html! {
         ol.steps {
             @for NumberedEvent { event, .. } in entry.steps.iter().rev() {
@@ -217,33 +250,41 @@ fn steps(entry: &Entry) -> Markup {
                     time class={ "deed " (colour_class(event)) } datetime=(event.at) title=(event.at) {
                         (icon(event)) " " (text::step(event.kind.word()))
                     }
-                    @if before.replace(&event.agent) != Some(&event.agent) { " " (components::agent(&event.agent)) }
+                    @if before.replace(&event.agent) != Some(&event.agent) && event.agent != *last { " " (components::agent(&event.agent)) }
                 }
             }
         }
     }
 }
 
-fn action(event: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
-    let patch = match &event.kind {
-        EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
-        _ => None,
-    };
-    let facts = patch.and_then(|patch| Some(&patch.history.as_ref()?.added.last()?.facts));
+/// Renders what was done in an event, with what `used` records.
+fn action(event: &Event, used: &Event, changes: &mut ChangeWriter<'_, '_>) -> Markup {
     // What is asked, answered or recorded says more than its fields.
-    let patch = patch.filter(|_| event.kind.word() == event.kind.logged_word());
+    let patch = patch_of(event).filter(|_| event.kind.word() == event.kind.logged_word());
     let comment = event.kind.comment().map(|text| one_line(text, MAX_COMMENT_CHARS));
     html! {
         p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(word(event))) }
-        @if let Some(usage) = facts.and_then(|facts| facts.usage.as_ref()) { p.said { (usage) } }
-        @if let Some(check) = facts.and_then(|facts| facts.check.as_ref()) {
+        @if let Some(check) = facts(event).and_then(|facts| facts.check.as_ref()) {
             p.said { (if check.has_passed() { "passed" } else { "failed" }) " " code { (check.command) } }
         }
         @if let Some(patch) = patch { (changes.write_briefly(patch)) }
         @if let Some(comment) = comment {
             p.said dir="auto" title=(comment) { (comment) }
         }
+        @if let Some(usage) = facts(used).and_then(|facts| facts.usage.as_ref()) { p.said { (usage) } }
     }
+}
+
+fn patch_of(event: &Event) -> Option<&Patch> {
+    match &event.kind {
+        EventKind::Edited { patch } | EventKind::Changed { patch } => Some(patch),
+        _ => None,
+    }
+}
+
+/// Returns what an event recorded as measured.
+fn facts(event: &Event) -> Option<&Facts> {
+    Some(&patch_of(event)?.history.as_ref()?.added.last()?.facts)
 }
 
 /// Returns the word for what was done. Entries of the memory are kept, not filed.
@@ -261,7 +302,7 @@ fn icon(event: &Event) -> Markup {
         (EventKind::Changed { .. } | EventKind::Commented { .. }, _) => match event.kind.word() {
             "asked" | "answered" | "commented" => icons::other("comment"),
             "checked" => icons::status(Status::Closed),
-            "used" => icons::other("clock"),
+            USED => icons::other("clock"),
             _ => icons::other("edit"),
         },
         (EventKind::Edited { .. }, _) => icons::other("edit"),
@@ -283,7 +324,7 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
             }
             // An entry of the memory, or an issue that was removed since.
             None => {
-                @let title = components::undirected(title_in(event).unwrap_or_default());
+                @let title = components::title(title_in(event).unwrap_or_default());
                 @if event.status_after() == Some(Status::Kept) {
                     a.title href=(components::issue_path(event.issue)) dir="auto" { (title) }
                 } @else {

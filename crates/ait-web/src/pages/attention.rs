@@ -431,7 +431,7 @@ impl Attention {
                 section #attention.attention aria-labelledby="attention-heading" {
                     div.attention-head {
                         h2 #attention-heading { a href=(PATH) { "Needs attention" } " " span.count { (self.count()) } }
-                        @if let Some(forms) = forms.filter(|_| !self.questions.is_empty()) { (inbox::form(forms, page)) }
+                        @if let Some(forms) = forms.filter(|_| !self.questions.is_empty()) { (inbox::form(&forms.tokens, &forms.person, page)) }
                         ul aria-label="What needs attention, by kind" {
                             @for (kind, count) in self.counts.iter().filter(|(kind, _)| kind.is_due()).take(MAX_KINDS) {
                                 li { a href=(page_of(*kind)) { (kind.name()) " " (count) } }
@@ -456,7 +456,7 @@ impl Attention {
         rows.sort_by_key(|item| item.kind.rank());
         html! {
             h1.unseen { (text::TITLE) " " (self.count()) }
-            @if let Some(forms) = forms { (forms.notice(PATH)) (inbox::form(forms, PATH)) }
+            @if let Some(forms) = forms { (forms.notice(PATH)) (inbox::form(&forms.tokens, &forms.person, PATH)) }
             @if only.is_some() { p { a href=(PATH) { "Show all kinds" } } }
             @if rows.is_empty() {
                 section.notice { p { "Nothing needs attention. This command looks for the same in a terminal:" } (components::command("ait triage")) }

@@ -23,6 +23,8 @@ use ait_tracker::read_model::{Column, FindingKind, IssueSummary, ReadView};
 const MAX_ENDED: usize = 10;
 /// How many cards every other column shows.
 pub(super) const MAX_CARDS: usize = 40;
+/// How many cards of a column the row of the issues without an agent shows: the agents' own are what the rows are for.
+const MAX_WITHOUT_AGENT: usize = 8;
 /// The most matches in an open status from which the board takes its cards: the first by priority. It looks at more
 /// than it shows, because those that must wait come after the others.
 const MAX_MATCHES: usize = 200;
@@ -204,8 +206,10 @@ fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Mark
         }
     }
     let cards: usize = columns.iter().map(|column| column.cards.len()).sum();
-    // A column with most of the cards has room for several beside each other.
-    let is_wide = |column: &Column| cards > 0 && 2 * column.cards.len() >= cards;
+    // A column with most of the cards has room for several beside each other. What is created has no agent, so its
+    // column would be empty in all rows but the last.
+    let is_wide =
+        |column: &Column| by != Rows::Agent && cards > 0 && 2 * column.cards.len() >= cards;
     html! {
         div.rows {
             div.board.heads { @for shown in columns { (head(shown, is_wide(shown), board)) } }
@@ -216,9 +220,11 @@ fn rows(by: Rows, columns: &[&Column], board: &BoardView, chips: &Chips) -> Mark
                         @for (shown, cards) in columns.iter().zip(cells) {
                             div class={ "column status-" (shown.status) @if is_wide(shown) { " wide" } } {
                                 h3.unseen { (strings::status(shown.status)) }
+                                @let max = if by == Rows::Agent && row.is_rest { MAX_WITHOUT_AGENT } else { cards.len() };
                                 ol.cards {
-                                    @for one in cards { li id={ "card-" (one.id) } { (card(one, chips, board, Some(by))) } }
+                                    @for one in cards.iter().take(max) { li id={ "card-" (one.id) } { (card(one, chips, board, Some(by))) } }
                                 }
+                                (more(cards.len().saturating_sub(max), shown.status, board))
                             }
                         }
                     }
@@ -288,11 +294,15 @@ fn groups<'a>(
 
 /// Renders a link to the issues of a column that have no card; nothing if all have one.
 fn rest(column: &Column, board: &BoardView) -> Markup {
-    let hidden = column.total - column.cards.len();
-    let query = board.query.in_statuses(StatusSet::from_iter([column.status]));
+    more(column.total - column.cards.len(), column.status, board)
+}
+
+/// Renders a link to the issues in a status of which so many are hidden; nothing if none is.
+fn more(hidden: usize, status: Status, board: &BoardView) -> Markup {
+    let query = board.query.in_statuses(StatusSet::from_iter([status]));
     html! {
         @if hidden > 0 {
-            @let is_exact = board.is_exact(column.status);
+            @let is_exact = board.is_exact(status);
             p.more { a href=(Place::List(None).address(&query)) { (hidden) @if !is_exact { "+" } " more" } }
         }
     }
@@ -322,7 +332,7 @@ fn card(summary: &IssueSummary, chips: &Chips, board: &BoardView, by: Option<Row
             p.standing {
                 @if let Some(held) = holder {
                     @if by != Some(Rows::Agent) { b { (components::agent(view.names().text(held.agent))) } " " }
-                    (components::held_since(since, now))
+                    (board.context.held_since(since, summary, view))
                     @if has_old_claim { " " (components::old_claim()) }
                     (board.context.gone.mark(summary.id))
                 } @else if summary.status.has_ended() {

@@ -69,6 +69,13 @@ pub(super) fn held_since(since: Timestamp, now: Timestamp) -> Markup {
     time(since, &strings::held_for(now.millis_since(since)))
 }
 
+/// Renders for how long the holder of an issue has been silent; nothing if it is not.
+pub(super) fn silence(silent_ms: Option<u64>) -> Markup {
+    html! {
+        @if let Some(silent_ms) = silent_ms { " " span.silent { (strings::claims::silent(silent_ms)) } }
+    }
+}
+
 /// Renders the mark of an old claim.
 pub(super) fn old_claim() -> Markup {
     html! { strong.stale { (icons::other("clock")) (strings::board::OLD_CLAIM) } }
@@ -115,7 +122,7 @@ pub(super) fn command(command: &str) -> Markup {
 pub(super) fn example(has_example: bool) -> Markup {
     html! {
         @if has_example {
-            p { a href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
+            p { a.new href=(PATH) target="_blank" { (strings::list::EXAMPLE) } }
         } @else {
             p { (strings::list::EXAMPLE) ":" }
             (command(strings::list::EXAMPLE_COMMAND))
@@ -184,10 +191,19 @@ pub(crate) fn with_code(line: &str) -> Markup {
     }
 }
 
+/// Returns the title of an issue without the backticks that enclose code, for drawings.
+pub(super) fn without_code(title: &str) -> String {
+    if has_code(title) { title.replace('`', "") } else { title.to_owned() }
+}
+
+fn has_code(title: &str) -> bool {
+    title.matches('`').count().is_multiple_of(2)
+}
+
 /// Renders the title of an issue, with code where backticks enclose it.
 pub(crate) fn title(title: &str) -> Markup {
     let title = undirected(title);
-    if title.matches('`').count().is_multiple_of(2) {
+    if has_code(&title) {
         with_code(&title)
     } else {
         html! { (title) }

@@ -230,7 +230,7 @@ fn content(error: &WebError) -> Markup {
                         li {
                             a href=(components::issue_path(link.id)) {
                                 code { (link.id.short()) } " "
-                                bdi { (undirected(&link.title)) }
+                                bdi { (components::title(&link.title)) }
                             }
                             " " (components::status(link.status))
                         }

@@ -10,7 +10,7 @@ use ait_domain::{Issue, Status, memory};
 use ait_tracker::graph::{Found, Graph, Node};
 
 /// The drawing, in its own units: its width, what the name of the beginning takes of each half, the way to the next
-/// ring, a label of a ring that is not the last, and the height of a row.
+/// ring, a label of a ring that is not the last at least, and the height of a row.
 const WIDTH: f64 = 1090.0;
 const START: f64 = 70.0;
 const WAY: f64 = 44.0;
@@ -19,7 +19,7 @@ const ROW: f64 = 20.0;
 /// The space of a node beside its label.
 const NODE: f64 = 12.0;
 /// How wide a character is at most, for most texts; the drawing cuts what is wider.
-const CHAR: f64 = 7.2;
+const CHAR: f64 = 6.4;
 /// How much of a text a list shows, in characters.
 const MAX_CHARS: usize = 200;
 
@@ -38,7 +38,7 @@ pub(super) fn content(graph: &Graph) -> Markup {
     html! {
         h1 { "Around" " " bdi { (start.node) } }
         @if let Some(issue) = &start.issue {
-            p.details { (mark(issue)) " " a href=(components::issue_path(issue.id)) dir="auto" { (said(issue)) } }
+            p.details { (mark(issue)) " " a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&said(issue))) } }
         }
         @if graph.nodes.len() == 1 {
             section.notice { p { "Nothing is known about it." } }
@@ -103,7 +103,7 @@ fn list(graph: &Graph, section: Section) -> Markup {
                     @for one in found {
                         li {
                             @if let Some(issue) = &one.issue {
-                                (mark(issue)) " " a href=(path(&one.node)) dir="auto" { (said(issue)) } " " code { (one.node) } " "
+                                (mark(issue)) " " a href=(path(&one.node)) dir="auto" { (components::title(&said(issue))) } " " code { (one.node) } " "
                             } @else {
                                 a href=(path(&one.node)) { code { (one.node) } } " "
                             }
@@ -222,6 +222,7 @@ fn full_name(found: &Found) -> String {
 /// Returns what the drawing says of a node: a title, or the last part of a name.
 fn name(found: &Found, width: f64) -> String {
     let name = found.issue.as_deref().map_or_else(|| found.node.to_string(), said);
+    let name = components::without_code(&name);
     let name = match found.node {
         Node::File(_) => name.rsplit('/').next().unwrap_or(&name),
         _ => &name,
@@ -254,16 +255,24 @@ fn places(graph: &Graph) -> (Vec<Place>, f64) {
         free[at] = first[at];
     }
     let height = ROW * taken[0].max(taken[1]) as f64;
+    // What the labels of the last ring leave is for those before it.
+    let mut outer = [0.0_f64; 2];
+    for (at, found) in nodes.iter().enumerate().filter(|(_, found)| found.depth > 1) {
+        let width = name(found, Place::MIDDLE).chars().count() as f64 * CHAR;
+        outer[sides[at]] = outer[sides[at]].max(width);
+    }
+    let labels = outer.map(|outer| (Place::MIDDLE - START - 2.0 * WAY - NODE - outer).max(LABEL));
     let place = |(at, found): (usize, &Found)| {
         let side = if sides[at] == 0 { 1.0 } else { -1.0 };
         let above = (height - ROW * taken[sides[at]] as f64) / 2.0;
         if found.from.is_none() {
             return Place { x: Place::MIDDLE, y: height / 2.0, side, label: START };
         }
-        let reach = START + WAY + (found.depth as f64 - 1.0) * (LABEL + WAY);
+        let reach = START + WAY + (found.depth as f64 - 1.0) * (labels[sides[at]] + WAY);
         let x = Place::MIDDLE + side * reach;
         let y = above + ROW * (first[at] as f64 + rows[at] as f64 / 2.0);
-        let label = if free[at] > first[at] { LABEL } else { Place::MIDDLE - reach } - NODE;
+        let label =
+            if free[at] > first[at] { labels[sides[at]] } else { Place::MIDDLE - reach } - NODE;
         Place { x, y, side, label }
     };
     (nodes.iter().enumerate().map(place).collect(), height)

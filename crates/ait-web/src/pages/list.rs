@@ -14,11 +14,11 @@ use crate::actions::forms::known;
 use crate::actions::many::ManyForms;
 use crate::listing::Listing;
 use crate::marks::Marks;
-use crate::query::{ListQuery, Place, Sorting};
+use crate::query::{ListQuery, Place, Rows, Sorting};
 use crate::strings::{self, list as text};
 use ait_domain::{ActionKind, Issue, MatchCounts, Order, Page, Status, StatusSet};
 use ait_query::{NoMatch, QueryError, SavedQueries};
-use ait_tracker::read_model::{IssueSummary, ReadView};
+use ait_tracker::read_model::{HistoryAction, IssueSummary, ReadView};
 
 /// How many issues a page shows.
 pub(crate) const PAGE_SIZE: usize = 50;
@@ -88,10 +88,11 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
     let selected = view.forms.map(selected);
     let selected = selected.as_deref();
     let groups = groups(issues, view);
+    let is_by_status = view.place.rows() == Some(Rows::Status);
     html! {
         @if !is_exact { p.notice { (*total) " or more issues match. Add a word or a filter to narrow the list." } }
         div.sheet {
-            table.issues role="table" {
+            table.issues.by-status[is_by_status] role="table" {
                 caption.unseen { (text::caption(*total, *is_exact)) }
                 thead role="rowgroup" { (head(view, listing.order, selected)) }
                 @for (name, rows) in groups {
@@ -103,12 +104,12 @@ fn table(listing: &Listing, view: &ListView) -> Markup {
                                     (name) " " span.count { (rows.len()) }
                                 }
                                 // They have the ground of the row.
-                                td colspan="4" role="cell" {}
+                                td colspan=(if is_by_status { 3 } else { 4 }) role="cell" {}
                                 td.filed role="cell" {}
                             }
                         }
                         @for (at, summary) in rows {
-                            (row(&issues[at], summary, &marks, &chips, selected.map(|all| &*all[at])))
+                            (row(&issues[at], summary, &marks, &chips, view.context, selected.map(|all| &*all[at])))
                         }
                     }
                 }
@@ -200,6 +201,7 @@ fn row(
     summary: &IssueSummary,
     marks: &Marks,
     chips: &Chips,
+    context: &PageContext,
     selected: Option<&str>,
 ) -> Markup {
     let now = chips.now;
@@ -228,9 +230,9 @@ fn row(
             }
             td.kind role="cell" { (components::kind(summary.classification)) }
             td.status role="cell" { (components::status(summary.status)) }
-            td.who role="cell" { (agent(summary, chips)) }
+            td.who role="cell" { (agent(summary, chips, context)) }
             td.when role="cell" {
-                @if let Some(last) = summary.actions.last() {
+                @if let Some(last) = latest(summary) {
                     span.deed dir="auto" translate="yes" {
                         (deed(issue, last.kind))
                     }
@@ -247,14 +249,22 @@ fn row(
     }
 }
 
-/// Returns what was done last: a known action, or the words of an unknown one.
+/// Returns what was done last. What was used says less than what it was used for.
+fn latest(summary: &IssueSummary) -> Option<&HistoryAction> {
+    let mut actions = summary.actions.iter();
+    actions.rfind(|action| action.kind != ActionKind::Used).or(summary.actions.last())
+}
+
+/// Returns the name of a known action, or the words of an unknown one.
 fn deed(issue: &Issue, kind: ActionKind) -> &str {
-    let unknown = issue.history.last().filter(|_| kind == ActionKind::Other);
+    let mut entries = issue.history.iter();
+    let unknown = entries.rfind(|entry| entry.facts.usage.is_none());
+    let unknown = unknown.filter(|_| kind == ActionKind::Other);
     unknown.map_or(strings::agents::did(kind), |entry| &entry.action)
 }
 
 /// Renders the holder of an issue, or else the last agent that changed it.
-fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
+fn agent(summary: &IssueSummary, chips: &Chips, context: &PageContext) -> Markup {
     // A long name is cut in its column.
     let name = |name| {
         let name = components::undirected(chips.view.names().text(name));
@@ -263,8 +273,8 @@ fn agent(summary: &IssueSummary, chips: &Chips) -> Markup {
     html! {
         @if let Some(held) = summary.holder() {
             b { (name(held.agent)) }
-            " " span.since { (components::held_since(held.since, chips.now)) }
-        } @else if let Some(last) = summary.actions.last() {
+            " " span.since { (context.held_since(held.since, summary, chips.view)) }
+        } @else if let Some(last) = latest(summary) {
             span.quiet { (name(last.agent)) }
         } @else {
             span.quiet { "none" }
@@ -277,12 +287,12 @@ fn nothing(listing: &Listing, view: &ListView) -> Markup {
         section.notice {
             @if view.view.summaries().is_empty() {
                 h2 { "No issues yet" }
+                (components::example(view.context.has_example))
                 p { (text::FILE_FIRST) }
                 (components::command(text::FILE_COMMAND))
                 p { "Or connect your coding agents, so that they file issues and work on them:" }
                 (components::command(text::CONNECT_COMMAND))
                 p { "New issues appear here at once." }
-                (components::example(view.context.has_example))
             } @else {
                 h2 { "No matching issues" }
                 @if let Some(reason) = listing.nothing.as_ref().and_then(NoMatch::reason) {
@@ -291,7 +301,7 @@ fn nothing(listing: &Listing, view: &ListView) -> Markup {
                 @if let Some(nearest) = listing.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
                     p { "The issues with the most of the words:" }
                     ul { @for issue in nearest {
-                        li { a href=(components::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                        li { a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) } }
                     } }
                 }
                 p { "An issue must match every word and every filter. " a href="/?status=all" { (strings::errors::ALL_ISSUES) } }

@@ -292,7 +292,7 @@ fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> 
     let mut chosen = Vec::new();
     let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
     if let Some(position) = parent {
-        let title = undirected(&view.summaries()[position].title);
+        let title = components::title(&view.summaries()[position].title);
         let name = html! { "parts of " bdi { (title) } };
         chosen.push((name, ListQuery { parent: None, ..base.clone() }));
     }

@@ -71,7 +71,7 @@ pub(super) fn content(view: &MemoryView) -> Markup {
                 h2 #closed { (text::CLOSED) }
                 ul {
                     @for Lesson { issue, text, .. } in view.closed {
-                        li { (link(*issue)) " " span dir="auto" { (components::undirected(text)) } }
+                        li { (link(*issue)) " " span dir="auto" { (components::title(text)) } }
                     }
                 }
             }

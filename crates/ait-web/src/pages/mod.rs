@@ -238,9 +238,7 @@ pub(super) async fn agent(
     page(&state, Tab::Agents, move |view, context| {
         let agent = view.names().find(&asked).and_then(|name| view.agent(name));
         let agent = &agent.ok_or_else(|| WebError::unknown_agent(&asked))?;
-        let gone = &context.gone;
-        let now = context.now;
-        let content = AgentView { agent, view, gone, period, now }.content();
+        let content = AgentView { agent, view, context, period }.content();
         Ok(Page { title: undirected(&asked), content, ..Page::default() })
     })
     .await
@@ -450,6 +448,8 @@ pub(super) async fn issue(
         let gone = &context.gone;
         let now = context.now;
         let repository = project.repository.as_ref();
+        let summary = view.summary(issue.id);
+        let silent_ms = summary.and_then(|summary| context.silent_ms(summary, view));
         let found = Found::of(issue, view);
         let view = IssueView {
             found,
@@ -457,6 +457,7 @@ pub(super) async fn issue(
             mentions,
             known,
             gone,
+            silent_ms,
             view,
             now,
             repository,

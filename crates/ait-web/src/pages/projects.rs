@@ -8,13 +8,13 @@ use super::components::{self, undirected, with_code};
 use super::{Page, PageResult, WebError, icons, page};
 use crate::WebState;
 use crate::projects::{
-    MAX_CARDS, MAX_HOLDER_CHARS, MAX_TITLE_CHARS, OfProject, ProjectBoard, ProjectCard,
+    MAX_CARDS, MAX_HOLDER_CHARS, MAX_LABELS, MAX_TITLE_CHARS, OfProject, ProjectBoard, ProjectCard,
     ProjectColumn, ProjectNumbers, ServedProject, served,
 };
 use crate::query::Place;
 use crate::strings::{self, attributes, board as cards, projects as text};
 use ait_domain::text::shortened;
-use ait_domain::{Status, StatusSet, Timestamp};
+use ait_domain::{Label, Status, StatusSet, Timestamp};
 use ait_tracker::hints;
 use ait_tracker::triage::take_in_turns;
 
@@ -274,11 +274,11 @@ fn sign(project: &Project<ProjectBoard>) -> String {
 
 fn card(project: &Project<ProjectBoard>, card: &ProjectCard, now: Timestamp) -> Markup {
     let ProjectCard { id, since, .. } = *card;
-    let title = shortened(&undirected(&card.title), MAX_TITLE_CHARS);
+    let title = shortened(&card.title, MAX_TITLE_CHARS);
     let path = components::issue_path(id);
     html! {
         article.card id={ "i-" (id) (project.url) } data-changed=(since.unix_millis()) {
-            h3 { a.title href={ (project.url) (path) } dir="auto" { (title) } }
+            h3 { a.title href={ (project.url) (path) } dir="auto" { (components::title(&title)) } }
             p.details {
                 a class={ "chip label " (tint(&project.name)) } href={ (project.url) "/board" } title=(project.name) translate="no" {
                     bdi { (sign(project)) }
@@ -287,6 +287,9 @@ fn card(project: &Project<ProjectBoard>, card: &ProjectCard, now: Timestamp) -> 
                 code { (id.short()) }
                 @if card.priority.is_some() {
                     span class={ "chip priority-" (card.priority()) } { (attributes::short_priority(card.priority())) }
+                }
+                @for label in card.labels.iter().take(MAX_LABELS) {
+                    span class={ "chip label " (tint(label)) } translate="no" { (shortened(&undirected(label), Label::MAX_CHARS)) }
                 }
             }
             p.standing {
@@ -312,6 +315,7 @@ mod tests {
             title: (*title).to_owned(),
             classification: Classification::Bug,
             priority: *priority,
+            labels: Vec::new(),
             holder: None,
             since: Timestamp::from_unix_millis(minute * 60_000),
         };

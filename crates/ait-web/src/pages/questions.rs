@@ -20,8 +20,8 @@ const MAX_LINE_CHARS: usize = 300;
 /// signs of Markdown.
 const SHORT_CHARS: usize = 400;
 const SHORT_LINES: usize = 8;
-/// How many characters of an option the board shows.
-const MAX_OPTION_CHARS: usize = 100;
+/// How many characters of an option the board and a button show.
+pub(crate) const MAX_OPTION_CHARS: usize = 100;
 /// How many options of a question the pages show.
 const MAX_OPTIONS: usize = 20;
 /// How many options of a question have buttons, and how many characters each of these has.
@@ -43,7 +43,7 @@ pub(super) fn of_all(
             section.questions #questions aria-labelledby="questions-heading" {
                 div.questions-head {
                     h2 #questions-heading { "Questions to people" " " span.count { (total) } }
-                    @if let Some(forms) = forms { (inbox::form(forms, page)) }
+                    @if let Some(forms) = forms { (inbox::form(&forms.tokens, &forms.person, page)) }
                     @if total > MAX_QUESTIONS { p.more { a href="/inbox?kind=question" { (total - MAX_QUESTIONS) " more" } } }
                 }
                 @for (issue, parked, asked) in view.questions().take(MAX_QUESTIONS) {
@@ -68,22 +68,26 @@ pub(super) fn of_all(
     }
 }
 
-/// Renders a button for each option of a question, for the form of [`inbox::form`], and the link to the form for all
-/// answers.
+/// Renders a button for each of the first options of a question, and the link to the form for all answers.
 pub(super) fn answers(id: IssueId, asked: Option<&Question>) -> Markup {
-    let options = asked.map_or(&[][..], |asked| &asked.options[..]);
     html! {
-        @if let Some(asked) = asked {
-            @for (number, option) in (1..).zip(options).take(MAX_BUTTONS) {
-                @let option = components::undirected(&shortened(option, MAX_OPTION_CHARS));
-                button form=(FORM) name=(ANSWER) value=(inbox::option(id, asked, number)) title=(option) dir="auto" {
-                    (shortened(&option, MAX_BUTTON_CHARS))
-                }
-                " "
-            }
-        }
+        @if let Some(asked) = asked { (buttons(id, asked, MAX_BUTTON_CHARS)) }
         a href={ (components::issue_path(id)) "#issue-question" } {
-            @if options.is_empty() { (actions::label(Action::Answer)) } @else { "Other…" }
+            @if asked.is_none_or(|asked| asked.options.is_empty()) { (actions::label(Action::Answer)) } @else { (text::OTHER) }
+        }
+    }
+}
+
+/// Renders a button for each of the first options of a question, for the form of [`inbox::form`]. A button has at most
+/// `max_chars` characters of its option.
+pub(crate) fn buttons(id: IssueId, asked: &Question, max_chars: usize) -> Markup {
+    html! {
+        @for (number, option) in (1..).zip(&asked.options).take(MAX_BUTTONS) {
+            @let option = components::undirected(&shortened(option, MAX_OPTION_CHARS));
+            button form=(FORM) name=(ANSWER) value=(inbox::option(id, asked, number)) title=(option) dir="auto" {
+                (shortened(&option, max_chars))
+            }
+            " "
         }
     }
 }

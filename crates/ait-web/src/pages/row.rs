@@ -11,7 +11,8 @@ use ait_tracker::read_model::{IssueSummary, ReadView};
 /// A row or a group, in the order in which pages show them: by name, those without a name last.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Row {
-    is_rest: bool,
+    /// Whether it has the issues that belong to no other.
+    pub is_rest: bool,
     status: Option<Status>,
     name: String,
     whole: Option<IssueId>,
@@ -43,7 +44,7 @@ impl Row {
 
     /// Renders what its issues have in common.
     pub fn name(&self, by: Rows) -> Markup {
-        let name = components::undirected(&self.name);
+        let name = components::title(&self.name);
         html! {
             @if self.is_rest {
                 (text::without(by))

@@ -78,7 +78,7 @@ fn sent_next(sync: &str, waiting: &Waiting) -> Markup {
             ul {
                 @for (issue, sent) in &waiting.first {
                     li {
-                        a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                        a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
                         @if let Some(link) = Link::of(issue, sync) { " " span.quiet { bdi { (undirected(&link.key)) } } }
                         ": " (sent.iter().copied().map(Push::as_str).collect::<Vec<_>>().join(", "))
                     }
@@ -96,7 +96,7 @@ fn conflict(issue: &Issue, link: &Link, view: &SyncView) -> Markup {
     html! {
         article.question {
             h3 {
-                a href=(components::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                a href=(components::issue_path(issue.id)) dir="auto" { (components::title(&issue.title)) }
                 " " span.quiet { bdi { (undirected(&link.key)) } }
             }
             div.sheet {

@@ -5,10 +5,9 @@
 use maud::{Markup, html};
 
 use super::components;
-use super::gone_clients::GoneClients;
 use super::{PageContext, icons};
 use crate::strings::{self, board, wall as text};
-use ait_domain::{Status, StatusSet, Timestamp};
+use ait_domain::{Status, StatusSet};
 use ait_tracker::read_model::{Column, IssueSummary, ReadView};
 
 /// How many issues a column has, and how many rows there are. The style sheet hides those that do not fit on
@@ -18,12 +17,12 @@ const MAX_ROWS: usize = 12;
 
 /// Renders the page.
 pub(super) fn content(view: &ReadView<'_>, context: &PageContext) -> Markup {
-    let PageContext { now, gone, attention, .. } = context;
+    let attention = &context.attention;
     html! {
         h1.unseen { (text::TITLE) }
         div.wall {
             (counts(view, attention.count()))
-            (board(view, gone, *now))
+            (board(view, context))
             section #wall-attention aria-labelledby="wall-attention-heading" {
                 h2 #wall-attention-heading { "Needs attention" " " span.count { (attention.count()) } }
                 @if attention.count() == 0 {
@@ -50,19 +49,19 @@ fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
     }
 }
 
-fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+fn board(view: &ReadView<'_>, context: &PageContext) -> Markup {
     let max_cards = |status: Status| if status.has_ended() { 0 } else { MAX_CARDS };
-    let columns = view.board(now, max_cards, |_| true);
+    let columns = view.board(context.now, max_cards, |_| true);
     let open = columns.iter().filter(|column| column.status.is_open());
     html! {
         section #wall-board aria-labelledby="wall-board-heading" {
             h2.unseen #wall-board-heading { "Board" }
-            div.wall-columns { @for shown in open { (column(shown, view, gone, now)) } }
+            div.wall-columns { @for shown in open { (column(shown, view, context)) } }
         }
     }
 }
 
-fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+fn column(column: &Column, view: &ReadView<'_>, context: &PageContext) -> Markup {
     html! {
         div class={ "status-" (column.status) } {
             h3 {
@@ -73,16 +72,18 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
             ul {
                 @for &position in &column.cards {
                     @let summary = &view.summaries()[position];
-                    li.wall-row .bad[summary.has_old_claim_at(now) || gone.is_gone(summary.id)] {
+                    li.wall-row .bad[summary.has_old_claim_at(context.now) || context.gone.is_gone(summary.id)] {
                         (title(summary))
                         @if let Some(held) = summary.holder() {
                             span.who {
-                                (components::agent(view.names().text(held.agent))) " " (components::held_since(held.since, now))
+                                (components::agent(view.names().text(held.agent))) " " (context.held_since(held.since, summary, view))
                             }
                         }
                     }
                 }
             }
+            // The script counts what has no room.
+            p.wall-more data-total=(column.total) data-more="{count} more" {}
         }
     }
 }

@@ -153,6 +153,7 @@ pub mod questions {
     use ait_domain::Timestamp;
 
     pub const QUESTION: &str = "Question to people";
+    pub const OTHER: &str = "Other…";
 
     pub fn default(at: Timestamp) -> String {
         format!("default, from {} on: ", exact_time(at))
@@ -165,6 +166,10 @@ pub mod claims {
             Some(ms) => format!("agent gone, claim lapses in {}", super::duration(ms)),
             None => "agent gone".to_owned(),
         }
+    }
+
+    pub fn silent(span_ms: u64) -> String {
+        format!("silent {}", super::duration(span_ms))
     }
 }
 
@@ -336,7 +341,7 @@ pub mod actions {
             Action::Close => "ended",
             action => return done(action).to_owned(),
         };
-        format!("{}: {what}.", issues(count))
+        format!("{} {what}.", issues(count))
     }
 
     /// On the button that undoes an action.

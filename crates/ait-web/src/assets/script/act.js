@@ -127,7 +127,7 @@ const forgetDrafts = (action) => withDrafts((drafts) => {
 // --- What was done -------------------------------------------------------------------------------
 
 /** How long it shows, unless the reader is at it. */
-const TOAST_MS = 12_000;
+const TOAST_MS = 8_000;
 
 /** Shows what was done above the page, where an update of the page does not remove it. */
 const toast = (done) => {

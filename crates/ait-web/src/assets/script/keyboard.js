@@ -56,26 +56,33 @@ const search = () => {
 const focused = () => document.activeElement?.closest("[id][data-changed]") && document.activeElement.closest("a[href^='/issues/']");
 
 /** What the panel shows of the page of an issue. */
-const PEEKED = ".issue-head, #issue-question, [aria-labelledby=description-heading], [aria-labelledby=timeline-heading]";
+const PEEKED_FORMS = "#inbox, #issue-answers, #act-comment";
+const PEEKED = ".issue-head, #issue-question, [aria-labelledby=description-heading], #issue-links, "
+  + `[aria-labelledby=timeline-heading], ${PEEKED_FORMS}`;
 
 const panel = document.getElementById("peek");
 
 /** Shows the issue that has the focus in a panel beside the page, where the focus stays. */
 const peek = async () => {
   const link = focused();
-  if (!link) return;
+  // A comment that the reader has begun stays in sight.
+  if (!link || panel.querySelector("textarea")?.value) return;
   const { href } = link;
   try {
     const answer = await fetch(href);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // The focus has moved on meanwhile.
     if (focused() !== link) return;
-    const parts = page.querySelectorAll(PEEKED);
-    // What changes the issue belongs to its page.
+    const parts = [...page.querySelectorAll(PEEKED)].filter(({ id }) => id !== "inbox" || !main.querySelector("#inbox"));
     for (const part of parts) {
-      for (const form of part.querySelectorAll("form, .fold, button")) form.remove();
+      // The other forms belong to the page of the issue.
+      if (!part.matches(PEEKED_FORMS)) for (const form of part.querySelectorAll("form, .fold, button")) form.remove();
       // Its links lead from its page, not from this one.
       for (const to of part.querySelectorAll("a[href]")) to.href = new URL(to.getAttribute("href"), href);
+    }
+    for (const form of parts.filter((part) => part.matches("form"))) {
+      form.elements.back?.remove();
+      form.append(Object.assign(document.createElement("input"), { type: "hidden", name: "back", value: location.pathname + location.search }));
     }
     panel.querySelector("a").href = href;
     panel.querySelector(".peeked").replaceChildren(...parts);
@@ -100,7 +107,9 @@ const change = (name) => {
   const bar = document.getElementById("act-many");
   if (!bar) return;
   if (!hasPicked()) pick();
-  if (hasPicked()) bar.elements[name].focus();
+  if (!hasPicked()) return;
+  bar.querySelector("details").open = true;
+  bar.elements[name].focus();
 };
 
 /** Actions of one key. */
@@ -136,7 +145,9 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     return palette.open ? palette.close() : openPalette();
   }
-  if (key === "Escape" && panel.open && !document.querySelector("dialog:modal")) return panel.close();
+  if (key === "Escape" && panel.open && !document.querySelector("dialog:modal")) {
+    return event.target.matches("textarea") ? event.target.blur() : panel.close();
+  }
   if (isTyped(event) || isModified(event) || !singleKeys.checked) return;
   const isSecond = performance.now() - sequenceAt < SEQUENCE_MS;
   sequenceAt = key === "g" && !isSecond ? performance.now() : -Infinity;

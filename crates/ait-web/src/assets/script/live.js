@@ -178,6 +178,7 @@ const takeOver = (young) => {
   dress();
   showPicked();
   followList();
+  countHidden();
   mark(ids);
   shownAt = performance.now();
   waiting = undefined;

@@ -90,7 +90,11 @@ const show = (items) => {
     option.dataset.href = href ?? name;
     option.act = act;
     const part = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
-    option.append(part("span", kind), part("bdi", name), ...id ? [part("code", id)] : []);
+    const named = part("bdi", "");
+    const parts = name.split("`");
+    // Backticks enclose code, as on the pages.
+    named.append(...parts.length % 2 ? parts.map((text, at) => at % 2 ? part("code", text) : text) : [name]);
+    option.append(part("span", kind), named, ...id ? [part("code", id)] : []);
     return option;
   }));
   const options = [...found.children];

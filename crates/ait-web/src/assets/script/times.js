@@ -34,7 +34,7 @@ const moveTicks = (axis) => {
     label.setAttribute("text-anchor", place > 0.96 ? "end" : "middle");
     const isMidnight = at.getHours() + at.getMinutes() === 0;
     label.textContent = spell(at, step ? (isMidnight ? "day" : "minute") : axis.dataset.as);
-    if (place >= 0 && place <= 1) tick.removeAttribute("display");
+    if (place >= 0 && place <= axis.dataset.last) tick.removeAttribute("display");
     else tick.setAttribute("display", "none");
   }
 };

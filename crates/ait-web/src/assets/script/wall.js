@@ -3,12 +3,24 @@
 /** How long a part of the wallboard shows. */
 const PART_MS = 15_000;
 
+/** Says below each column of the wallboard how many issues have no room. */
+const countHidden = () => {
+  for (const more of main.querySelectorAll(".wall-more")) {
+    const list = more.previousElementSibling;
+    const edge = list.getBoundingClientRect().right;
+    const shown = [...list.children].filter((row) => row.checkVisibility() && row.getBoundingClientRect().left < edge);
+    const hidden = more.dataset.total - shown.length;
+    more.textContent = hidden > 0 && list.checkVisibility() ? more.dataset.more.replace("{count}", hidden) : "";
+  }
+};
+
 if (main.querySelector(".wall")) {
   const parts = () => [...main.querySelectorAll(".wall > section")].map(({ id }) => id);
   const turn = (by) => {
     const all = parts();
     const at = all.indexOf(document.body.dataset.part);
     document.body.dataset.part = all[(at + by + all.length) % all.length];
+    countHidden();
   };
   let turning;
   const move = (by) => {
@@ -17,6 +29,7 @@ if (main.querySelector(".wall")) {
     turning = setInterval(() => { if (!isPaused) turn(1); }, PART_MS);
   };
   move(1);
+  addEventListener("resize", countHidden);
   document.addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by && !isTyped(event) && !isModified(event)) move(by);

@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::lane::{ClaimTimeline, MAX_BARS, legend};
 use super::{Period, agent_path};
-use crate::pages::components;
 use crate::pages::gone_clients::GoneClients;
+use crate::pages::{PageContext, components};
 use crate::query::{ActivityQuery, ListQuery};
 use crate::strings::{self, agents as text};
 use ait_domain::Timestamp;
 use ait_system::span::humanize_duration;
-use ait_tracker::read_model::{Agent, ClaimSpan, ReadView, WorkRecord};
+use ait_tracker::read_model::{Agent, ClaimSpan, IssueSummary, ReadView, WorkRecord};
 
 /// How many of the issues that the agent holds the page shows.
 const MAX_HELD: usize = 100;
@@ -21,15 +21,15 @@ const MAX_CLAIMS: usize = 100;
 pub(in crate::pages) struct AgentView<'a, 'b> {
     pub agent: &'a Agent,
     pub view: &'a ReadView<'b>,
-    pub gone: &'a GoneClients,
+    pub context: &'a PageContext,
     pub period: Period,
-    pub now: Timestamp,
 }
 
 impl AgentView<'_, '_> {
     /// Renders the page.
     pub fn content(&self) -> Markup {
-        let Self { agent, view, period, now, .. } = *self;
+        let Self { agent, view, context, period } = *self;
+        let now = context.now;
         let name = view.names().text(agent.name);
         let lane = ClaimTimeline::new(period, now);
         let work = view.work_since(lane.begin()).take(agent.name);
@@ -39,7 +39,7 @@ impl AgentView<'_, '_> {
             div.one-agent {
                 header.agent-head {
                     h1 { (components::agent(name)) }
-                    p.details { (presence(agent, view, self.gone, now)) }
+                    p.details { (presence(agent, view, &context.gone, now)) }
                     (period.choice(&agent_path(name)))
                 }
                 (headlines(agent, &work.record))
@@ -47,7 +47,7 @@ impl AgentView<'_, '_> {
                     h2 #over-time-heading { (text::over_time(period.as_str())) }
                     div.lane-large {
                         (lane.draw(&work.spans, MAX_BARS, view))
-                        (lane.axis(period))
+                        (lane.axis())
                     }
                     (legend())
                 }
@@ -71,7 +71,7 @@ impl AgentView<'_, '_> {
                     @for &position in self.agent.holds.iter().take(MAX_HELD) {
                         @let summary = &self.view.summaries()[position];
                         li id={ "i-" (summary.id) } data-changed=(summary.modified_at.unix_millis()) {
-                            (held(position, self.view, self.now)) (self.gone.mark(summary.id))
+                            (held(summary, self.view, self.context)) (self.context.gone.mark(summary.id))
                         }
                     }
                     @if hidden > 0 { li.quiet { (text::more(hidden)) } }
@@ -91,7 +91,7 @@ impl AgentView<'_, '_> {
                     @for span in own.iter().take(MAX_CLAIMS) {
                         @let summary = &self.view.summaries()[span.position];
                         li {
-                            (components::time(span.from, &strings::ago(self.now.millis_since(span.from)))) " "
+                            (components::time(span.from, &strings::ago(self.context.now.millis_since(span.from)))) " "
                             span class={ "badge status-" (if span.is_review { "in_review" } else { "in_progress" }) } {
                                 (if span.is_review { text::REVIEW } else { text::WORK })
                             }
@@ -101,7 +101,7 @@ impl AgentView<'_, '_> {
                             }
                             " "
                             span.quiet {
-                                (strings::held_for(span.length_ms(self.now))) ", "
+                                (strings::held_for(span.length_ms(self.context.now))) ", "
                                 (text::ended(span.until.is_none(), span.end))
                             }
                         }
@@ -145,14 +145,13 @@ fn presence(agent: &Agent, view: &ReadView, gone: &GoneClients, now: Timestamp) 
     }
 }
 
-fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
-    let summary = &view.summaries()[position];
+fn held(summary: &IssueSummary, view: &ReadView, context: &PageContext) -> Markup {
     html! {
         @if let Some(held) = summary.holder() {
             (components::status_icon(summary.status)) " "
             a.title href=(components::issue_path(summary.id)) dir="auto" { (components::title(&summary.title)) } " "
-            (components::held_since(held.since, now))
-            @if summary.has_old_claim_at(now) { " " (components::old_claim()) }
+            (context.held_since(held.since, summary, view))
+            @if summary.has_old_claim_at(context.now) { " " (components::old_claim()) }
         }
     }
 }

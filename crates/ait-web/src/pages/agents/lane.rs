@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::Period;
-use crate::format;
+use crate::chart::TimeAxis;
 use crate::pages::components::{all_utc, undirected};
 use crate::strings::{self, agents as text};
 use ait_domain::Timestamp;
@@ -53,29 +53,27 @@ impl ClaimTimeline {
             .collect();
         let own = &in_time[..in_time.len().min(MAX_BARS)];
         let reviews = own.iter().filter(|span| span.is_review).count();
-        let height = 2 * BAR + SPACE;
+        let has_both = reviews > 0 && reviews < own.len();
+        let height = top(true, has_both) + BAR;
         let (named, others) = own.split_at(named.min(own.len()));
         html! {
             svg.lane-drawing viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" role="img"
                 aria-label=(text::lane(own.len() - reviews, reviews))
             {
-                @for quarter in 1..4 {
-                    path.tick d={ "M" (WIDTH / 4 * quarter) " 0v" (height) } {}
-                }
                 @for is_review in [false, true] {
-                    @let bars = self.joined(others.iter().copied().filter(|span| span.is_review == is_review));
+                    @let bars = self.joined(others.iter().copied().filter(|span| span.is_review == is_review), has_both);
                     @if !bars.is_empty() { path class=(class(is_review)) d=(bars) {} }
                 }
-                @for span in named { (self.bar(span, view)) }
+                @for span in named { (self.bar(span, has_both, view)) }
             }
         }
     }
 
-    fn bar(&self, span: &ClaimSpan, view: &ReadView) -> Markup {
+    fn bar(&self, span: &ClaimSpan, has_both: bool, view: &ReadView) -> Markup {
         let (x, end) = self.ends(span);
         let summary = &view.summaries()[span.position];
         html! {
-            rect class=(class(span.is_review)) x=(x) y=(row(span.is_review)) width=(end - x) height=(BAR) rx="1" {
+            rect class=(class(span.is_review)) x=(x) y=(top(span.is_review, has_both)) width=(end - x) height=(BAR) rx="1" {
                 title {
                     (summary.id.short()) " " (undirected(&summary.title)) ", " (strings::held_for(span.length_ms(self.now)))
                 }
@@ -84,7 +82,7 @@ impl ClaimTimeline {
     }
 
     /// Returns the outline of bars, the latest first. Those that touch each other are one.
-    fn joined<'a>(&self, spans: impl Iterator<Item = &'a ClaimSpan>) -> String {
+    fn joined<'a>(&self, spans: impl Iterator<Item = &'a ClaimSpan>, has_both: bool) -> String {
         let mut bars: Vec<(u64, u64, bool)> = Vec::new();
         for span in spans {
             let (x, end) = self.ends(span);
@@ -94,7 +92,7 @@ impl ClaimTimeline {
             }
         }
         let outline = |(x, end, is_review): &(u64, u64, bool)| {
-            format!("M{x} {}H{end}v{BAR}H{x}z", row(*is_review))
+            format!("M{x} {}H{end}v{BAR}H{x}z", top(*is_review, has_both))
         };
         bars.iter().map(outline).collect()
     }
@@ -112,18 +110,13 @@ impl ClaimTimeline {
         since_ms.min(self.length_ms) * WIDTH / self.length_ms
     }
 
-    /// Renders the times at the quarters of the lanes.
-    pub fn axis(&self, period: Period) -> Markup {
-        let unit = if period == Period::Day { format::Unit::Minute } else { format::Unit::Day };
-        let quarter_ms = (self.length_ms / 4).cast_signed();
-        let tick = |quarter: i64| {
-            let at = Timestamp::from_unix_millis(self.begin_ms + quarter * quarter_ms);
-            html! { time datetime=(at) data-as=(unit.word()) { (format::tick(at, unit)) } }
-        };
+    /// Renders the times of the lanes. The ticks leave room for the word at the end.
+    pub fn axis(&self) -> Markup {
+        let end = Timestamp::from_unix_millis(self.begin_ms + self.length_ms.cast_signed());
         html! {
-            p.lane-axis aria-hidden="true" {
-                @for quarter in 0..4 { (tick(quarter)) }
-                span { "now" }
+            svg.chart.lane-axis aria-hidden="true" height="24" {
+                (TimeAxis::between(self.begin(), end).draw(0, 0.8))
+                text x="100%" y="20" text-anchor="end" { "now" }
             }
         }
     }
@@ -133,9 +126,9 @@ fn class(is_review: bool) -> &'static str {
     if is_review { "status-in_review" } else { "status-in_progress" }
 }
 
-/// Returns the top of the row of a bar.
-fn row(is_review: bool) -> u64 {
-    if is_review { BAR + SPACE } else { 0 }
+/// Returns the top of a bar. Work and reviews have rows of their own if an agent does both.
+fn top(is_review: bool, has_both: bool) -> u64 {
+    if is_review && has_both { BAR + SPACE } else { 0 }
 }
 
 /// Renders what the colours of the bars mean.

@@ -13,8 +13,8 @@ use self::lane::ClaimTimeline;
 use super::{PageContext, components};
 use crate::format;
 use crate::query::{InvalidParameter, ListQuery, Parameters};
-use crate::strings::{self, agents as text, list};
-use ait_domain::{Classification, Status, Timestamp, Work};
+use crate::strings::{self, agents as text, claims, list};
+use ait_domain::{Timestamp, Work};
 use ait_system::span::humanize_duration as duration;
 use ait_tracker::read_model::{Agent, IssueSummary, ReadView, WorkRecord};
 use ait_worktrees::branch_of;
@@ -23,9 +23,6 @@ use ait_worktrees::branch_of;
 const PAGE_SIZE: usize = 40;
 /// How many bars of a lane say what they are on hover: the latest ones.
 const MAX_NAMED: usize = 5;
-/// After how much time without an action an agent that holds an issue counts as silent, unless claims of that kind take
-/// longer at the median.
-const SILENT_AFTER_MS: u64 = 10 * 60_000;
 /// From which share of completed issues on being sent back is bad, in percent.
 const BAD_PERCENT: usize = 15;
 
@@ -139,7 +136,6 @@ pub(super) struct Cockpit<'a, 'b> {
     context: &'a PageContext,
     /// What is on the branches of issues.
     branches: &'a HashMap<String, Work>,
-    medians: HashMap<(Classification, bool), u64>,
     /// For each agent the issue about which it asked first.
     asked: HashMap<&'a str, (&'a IssueSummary, Timestamp)>,
 }
@@ -154,14 +150,13 @@ impl<'a, 'b> Cockpit<'a, 'b> {
     ) -> Markup {
         let now = context.now;
         let lane = ClaimTimeline::new(Period::Day, now);
-        let week = now.unix_millis().saturating_sub(format::WEEK_MS.cast_signed());
-        let mut work = view.work_since(Timestamp::from_unix_millis(week));
-        let medians = work.medians(view);
+        let since = now.unix_millis().saturating_sub(format::WEEK_MS.cast_signed());
+        let mut work = view.work_since(Timestamp::from_unix_millis(since));
         let mut asked = HashMap::new();
         for (summary, parked, _) in view.questions() {
             asked.entry(&*parked.by).or_insert((summary, parked.since));
         }
-        let cockpit = Self { view, context, branches, medians, asked };
+        let cockpit = Self { view, context, branches, asked };
         let mut lines: Vec<_> =
             view.agents().into_iter().map(|agent| cockpit.line(agent)).collect();
         // Stable, so that the latest action comes first where nothing is worse.
@@ -210,17 +205,15 @@ impl<'a, 'b> Cockpit<'a, 'b> {
 
     /// Says what an agent does: of the issues that it holds, the worst.
     fn line(&self, agent: Agent) -> Line<'a> {
-        let now = self.context.now;
+        let Self { view, context, .. } = *self;
         let claims = agent.holds.iter().filter_map(|&at| {
-            let summary: &IssueSummary = &self.view.summaries()[at];
+            let summary: &IssueSummary = &view.summaries()[at];
             let since = summary.holder()?.since;
-            let state = if self.context.gone.is_gone(summary.id) {
+            let state = if context.gone.is_gone(summary.id) {
                 State::Gone
-            } else if self.context.stuck.contains(&summary.id) {
+            } else if context.stuck.contains(&summary.id) {
                 State::Stuck
-            } else if now.millis_since(agent.last.0.at())
-                > self.median_of(summary).unwrap_or(0).max(SILENT_AFTER_MS)
-            {
+            } else if context.silent_ms(summary, view).is_some() {
                 State::Silent
             } else {
                 State::Works
@@ -230,19 +223,14 @@ impl<'a, 'b> Cockpit<'a, 'b> {
         let worst = claims.min_by_key(|(state, since, _)| (*state, *since));
         let (state, issue) = match worst {
             Some((state, since, summary)) => (state, Some((summary, since))),
-            None => match self.asked.get(self.view.names().text(agent.name)) {
+            None => match self.asked.get(view.names().text(agent.name)) {
                 Some(asked) if agent.has_claimed => (State::Asks, Some(*asked)),
                 _ if agent.has_claimed => (State::Idle, None),
                 asked => (State::Person, asked.copied()),
             },
         };
-        let median_ms = issue.and_then(|(summary, _)| self.median_of(summary));
+        let median_ms = issue.and_then(|(summary, _)| context.median_of(summary, view));
         Line { agent, state, issue, median_ms }
-    }
-
-    fn median_of(&self, summary: &IssueSummary) -> Option<u64> {
-        let is_review = summary.status == Status::InReview;
-        self.medians.get(&(summary.classification, is_review)).copied()
     }
 
     fn row(&self, line: &Line, record: &WorkRecord, lane: &Markup) -> Markup {
@@ -319,7 +307,7 @@ fn head(lane: &ClaimTimeline) -> Markup {
                     th class=(class) role="columnheader" scope="col" { (name) }
                 }
                 th.over-time role="columnheader" scope="col" {
-                    span.unseen { (text::over_time(Period::Day.as_str())) } (lane.axis(Period::Day))
+                    span.unseen { (text::over_time(Period::Day.as_str())) } (lane.axis())
                 }
             }
         }
@@ -332,8 +320,8 @@ fn state(line: &Line, now: Timestamp) -> Markup {
         @match line.state {
             State::Gone => { strong.gone { "gone" } }
             State::Stuck => { strong.bad { "stuck" } }
-            State::Asks => { strong.asked { "waits for an answer" } }
-            State::Silent => { span.silent { "silent " (duration(silent_ms)) } }
+            State::Asks => { strong.asked { "asks" } }
+            State::Silent => { span.silent { (claims::silent(silent_ms)) } }
             State::Works => { span.alive { "works" } }
             State::Idle | State::Person => { span.quiet { "idle" } }
         }

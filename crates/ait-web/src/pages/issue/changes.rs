@@ -171,7 +171,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         html! {
             (relations::kind(link.kind)) " "
             @match self.view.summary(link.to) {
-                Some(other) => { a href=(components::issue_path(link.to)) { (components::undirected(&other.title)) } }
+                Some(other) => { a href=(components::issue_path(link.to)) { (components::title(&other.title)) } }
                 None => { code { (link.to.short()) } }
             }
         }

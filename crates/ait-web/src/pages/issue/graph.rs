@@ -99,7 +99,7 @@ fn box_of(node: &GraphNode, (x, y): (usize, usize), view: &IssueView) -> Markup 
     let is_current = issue.id == view.found.issue.id;
     let title = undirected(&issue.title);
     let name = format!("{} {title} ({})", issue.id.short(), strings::status(issue.status));
-    let [first, second] = two_lines(&title);
+    let [first, second] = two_lines(&components::without_code(&title));
     html! {
         a class={ "node status-" (issue.status) } href=(components::issue_path(issue.id))
             aria-current=[is_current.then_some("page")]
@@ -139,7 +139,7 @@ fn alternative(graph: &BlockingGraph, view: &IssueView) -> Markup {
     let link = |index: &usize| {
         let issue = summary(&graph.nodes[*index], view);
         html! {
-            a href=(components::issue_path(issue.id)) { bdi { (undirected(&issue.title)) } }
+            a href=(components::issue_path(issue.id)) { bdi { (components::title(&issue.title)) } }
             " (" (strings::status(issue.status)) ")"
         }
     };

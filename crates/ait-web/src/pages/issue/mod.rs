@@ -37,6 +37,8 @@ pub(super) struct IssueView<'a, 'b> {
     /// What closed issues nearby warn of, while it is open.
     pub known: Vec<Lesson>,
     pub gone: &'a GoneClients,
+    /// For how many milliseconds its holder has been silent, if it has.
+    pub silent_ms: Option<u64>,
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
     /// The pages of the project's repository.
@@ -132,7 +134,7 @@ fn heading(view: &IssueView) -> Markup {
                 @if let Some(holder) = issue.holder() {
                     span.issue-holder {
                         (text::HELD_BY) b { (components::agent(holder.agent)) } " "
-                        (components::held_since(holder.since, now))
+                        (components::held_since(holder.since, now)) (components::silence(view.silent_ms))
                         (view.gone.mark(issue.id))
                     }
                     " "
@@ -275,6 +277,7 @@ mod tests {
             mentions,
             known: Vec::new(),
             gone,
+            silent_ms: None,
             view,
             now,
             repository,

@@ -66,7 +66,7 @@ pub(super) fn known(view: &IssueView) -> Markup {
                         li {
                             a href=(components::issue_path(*issue)) { code { (issue.short()) } } " "
                             @if let Some(kind) = kind { span.chip { (kind) } " " }
-                            span dir="auto" { (components::undirected(text)) }
+                            span dir="auto" { (components::title(text)) }
                         }
                     }
                 }

@@ -103,7 +103,7 @@ fn neighbour(relation: &str, name: &str, link: &FoundIssue) -> Markup {
     html! {
         a class=(relation) rel=(relation) href=(components::issue_path(link.id)) {
             span.quiet { (name) } " "
-            bdi { (components::undirected(&link.title)) }
+            bdi { (components::title(&link.title)) }
         }
     }
 }
