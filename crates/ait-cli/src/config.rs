@@ -6,7 +6,7 @@ use clap::builder::styling::Style;
 
 use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
-use super::table::{self, Cell, Column};
+use super::table::{Cell, Column, rows};
 use super::{ExitStatus, Output, sanitize};
 use ait_setup::setting::EffectiveSetting;
 
@@ -51,11 +51,8 @@ pub fn run(
     if arguments.format.json {
         output.json(&settings)?;
     } else {
-        let columns = [
-            Column::new("SETTING", 0, 16),
-            Column::new("VALUE", 0, 60),
-            Column::new("FROM", 0, usize::MAX),
-        ];
+        let column = |name, at_most| Column { name, from_width: 0, at_most };
+        let columns = [column("SETTING", 16), column("VALUE", 60), column("FROM", usize::MAX)];
         let cells = settings.iter().map(|EffectiveSetting { name, value, source }| {
             let value = value.as_deref().unwrap_or("-");
             [
@@ -64,7 +61,9 @@ pub fn run(
                 Cell::new(sanitize::line(source), FAINT),
             ]
         });
-        table::write(output, columns, cells)?;
+        for line in rows(output, columns, &cells.collect::<Vec<_>>()) {
+            output.line(line)?;
+        }
     }
     output.flush()?;
     Ok(ExitStatus::Done)

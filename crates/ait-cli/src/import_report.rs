@@ -228,13 +228,13 @@ impl Report {
 }
 
 const COLUMNS: [Column; 6] = [
-    Column::new("LINE", 0, 8),
-    Column::new("OUTCOME", 0, 9),
-    Column::new("ID", 0, 16),
-    Column::new("CREATED", 80, 10),
-    Column::new("TITLE", 0, usize::MAX),
+    Column { name: "LINE", from_width: 0, at_most: 8 },
+    Column { name: "OUTCOME", from_width: 0, at_most: 9 },
+    Column { name: "ID", from_width: 0, at_most: 16 },
+    Column { name: "CREATED", from_width: 80, at_most: 10 },
+    Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
     // Never a column on a terminal; see `write_rows`.
-    Column::new("WHY", usize::MAX, usize::MAX),
+    Column { name: "WHY", from_width: usize::MAX, at_most: usize::MAX },
 ];
 const WHY_INDENT: &str = "  ";
 

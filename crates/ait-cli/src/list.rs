@@ -359,16 +359,16 @@ fn more(page: &Page, skip: usize, number: usize) -> String {
 }
 
 const COLUMNS: [Column; 10] = [
-    Column::new("ID", 0, 36),
-    Column::new("STATUS", 0, 11),
-    Column::new("WAITS", 50, 15),
-    Column::new("P", 50, 1),
-    Column::new("KIND", 100, 11),
-    Column::new("HELD BY", 60, 20),
-    Column::new("CHANGED", 90, 8),
-    Column::new("DUE", 100, 16),
-    Column::new("LABELS", 120, 24),
-    Column::new("TITLE", 0, usize::MAX),
+    Column { name: "ID", from_width: 0, at_most: 36 },
+    Column { name: "STATUS", from_width: 0, at_most: 11 },
+    Column { name: "WAITS", from_width: 50, at_most: 15 },
+    Column { name: "P", from_width: 50, at_most: 1 },
+    Column { name: "KIND", from_width: 100, at_most: 11 },
+    Column { name: "HELD BY", from_width: 60, at_most: 20 },
+    Column { name: "CHANGED", from_width: 90, at_most: 8 },
+    Column { name: "DUE", from_width: 100, at_most: 16 },
+    Column { name: "LABELS", from_width: 120, at_most: 24 },
+    Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
 ];
 
 /// Renders the table: its head, and a line for each issue.

@@ -14,7 +14,7 @@ use super::options::Format;
 use super::output::{FAINT, STRONG, of_status};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
-use super::table::{self, Cell, Column};
+use super::table::{Cell, Column, rows};
 use super::{ExitStatus, Output, no_issues, sanitize, say_damage, say_found_damage};
 use ait_domain::thresholds::OLD_CLAIM_AFTER_MS;
 use ait_domain::{ClientId, Counts, Issue, IssueId, Query, Status, Timestamp};
@@ -262,12 +262,16 @@ fn write(report: &Report<'_>, now: Timestamp, output: &Output) -> Result<()> {
     write_processes(&report.processes, now, output)
 }
 
+const fn column(name: &'static str, from_width: usize, at_most: usize) -> Column {
+    Column { name, from_width, at_most }
+}
+
 fn write_claims(claims: &[Claim], now: Timestamp, output: &Output) -> Result<()> {
     const COLUMNS: [Column; 4] = [
-        Column::new("OLD CLAIM", 0, 36),
-        Column::new("SINCE", 0, 8),
-        Column::new("AGENT", 40, 20),
-        Column::new("TITLE", 60, usize::MAX),
+        column("OLD CLAIM", 0, 36),
+        column("SINCE", 0, 8),
+        column("AGENT", 40, 20),
+        column("TITLE", 60, usize::MAX),
     ];
     let ids = ShortIds::of(claims.iter().map(|claim| claim.id));
     let cells = claims.iter().map(|claim| {
@@ -281,15 +285,16 @@ fn write_claims(claims: &[Claim], now: Timestamp, output: &Output) -> Result<()>
             Cell::new(sanitize::line(&claim.title), Style::new()),
         ]
     });
-    table::write(output, COLUMNS, cells)
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
 fn write_gone(claims: &[&LeasedClaim], output: &Output) -> Result<()> {
     const COLUMNS: [Column; 4] = [
-        Column::new("CLIENT GONE", 0, 36),
-        Column::new("FOR", 0, 8),
-        Column::new("LAPSES IN", 0, 9),
-        Column::new("AGENT", 40, 40),
+        column("CLIENT GONE", 0, 36),
+        column("FOR", 0, 8),
+        column("LAPSES IN", 0, 9),
+        column("AGENT", 40, 40),
     ];
     let ids = ShortIds::of(claims.iter().map(|claim| claim.id));
     let span = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), span::humanize_duration);
@@ -301,16 +306,17 @@ fn write_gone(claims: &[&LeasedClaim], output: &Output) -> Result<()> {
             Cell::new(sanitize::line(&claim.agent), Style::new()),
         ]
     });
-    table::write(output, COLUMNS, cells)
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
 fn write_processes(processes: &[ProcessEntry], now: Timestamp, output: &Output) -> Result<()> {
     const COLUMNS: [Column; 5] = [
-        Column::new("PROCESS", 0, 10),
-        Column::new("KIND", 0, 5),
-        Column::new("VERSION", 60, 12),
-        Column::new("SINCE", 50, 8),
-        Column::new("PAGE", 0, usize::MAX),
+        column("PROCESS", 0, 10),
+        column("KIND", 0, 5),
+        column("VERSION", 60, 12),
+        column("SINCE", 50, 8),
+        column("PAGE", 0, usize::MAX),
     ];
     let cells = processes.iter().map(|entry| {
         [
@@ -321,5 +327,6 @@ fn write_processes(processes: &[ProcessEntry], now: Timestamp, output: &Output) 
             Cell::new(sanitize::line(entry.url.as_deref().unwrap_or("-")), Style::new()),
         ]
     });
-    table::write(output, COLUMNS, cells)
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }

@@ -1,6 +1,5 @@
 //! Tables with aligned columns.
 
-use anyhow::Result;
 use clap::builder::styling::Style;
 
 use super::output::{FAINT, Output};
@@ -18,15 +17,9 @@ const WIDEST_ID: usize = "3f2a9c1e-7d54".len();
 pub(super) struct Column {
     pub name: &'static str,
     /// The terminal width below which the column is hidden.
-    from_width: usize,
+    pub from_width: usize,
     /// The maximum width on a terminal; the last column takes the remaining width.
-    at_most: usize,
-}
-
-impl Column {
-    pub const fn new(name: &'static str, from_width: usize, at_most: usize) -> Self {
-        Self { name, from_width, at_most }
-    }
+    pub at_most: usize,
 }
 
 /// One cell.
@@ -40,16 +33,6 @@ impl Cell {
     pub fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
-}
-
-/// Prints a table, as [`rows`] renders it.
-pub(super) fn write<const N: usize>(
-    output: &Output,
-    table: [Column; N],
-    cells: impl Iterator<Item = [Cell; N]>,
-) -> Result<()> {
-    let cells: Vec<_> = cells.collect();
-    rows(output, table, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
 /// Renders a table with a header.

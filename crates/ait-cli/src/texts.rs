@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
-use super::table::{self, Cell, Column};
+use super::table::{Cell, Column, rows};
 use super::{ExitStatus, Output, sanitize};
 
 /// The arguments of `ait texts`.
@@ -89,11 +89,12 @@ pub fn run(arguments: &Arguments, texts: &[Row<'_>], output: &Output) -> Result<
             )?;
         }
     } else {
+        let column = |name, at_most| Column { name, from_width: 0, at_most };
         let columns = [
-            Column::new("KEY", 0, 32),
-            Column::new("TOKENS", 0, 6),
-            Column::new("FROM", 0, 24),
-            Column::new("TEXT", 0, usize::MAX),
+            column("KEY", 32),
+            column("TOKENS", 6),
+            column("FROM", 24),
+            column("TEXT", usize::MAX),
         ];
         let cells = texts.iter().map(|Row { key, source, tokens, text }| {
             [
@@ -103,7 +104,9 @@ pub fn run(arguments: &Arguments, texts: &[Row<'_>], output: &Output) -> Result<
                 Cell::new(sanitize::line(text.lines().next().unwrap_or_default()), Style::new()),
             ]
         });
-        table::write(output, columns, cells)?;
+        for line in rows(output, columns, &cells.collect::<Vec<_>>()) {
+            output.line(line)?;
+        }
     }
     output.flush()?;
     Ok(ExitStatus::Done)
