@@ -58,7 +58,9 @@ async function outage(visit, server, session, title) {
     return top >= 0 && bottom < innerHeight;
   };
   check.ok(await visit.inPage(isInSight), 'the notice scrolls away');
-  await visit.until('said, too', isSaid, [disconnected.text]);
+  // A load that fails before the connection does is said first, as "reloading" instead of "reconnecting".
+  const stale = disconnected.text.slice(0, disconnected.text.lastIndexOf(':'));
+  await visit.until('said, too', (text) => document.getElementById('said').textContent.startsWith(text), [stale]);
   // The issues stay readable.
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0);
   const given = { title, description: '', classification: 'bug', agent: 'filer' };
