@@ -212,22 +212,23 @@ impl Tracker {
         take: usize,
         with_past: bool,
     ) -> Result<Vec<Lesson>, StoreError> {
-        let Recalled { entries, closed, .. } = self.recalled(query, take, with_past).await?;
+        let Recalled { entries, closed, .. } = self.recalled(query, [take; 2], with_past).await?;
         let entries = entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ROW_CHARS));
         Ok(entries.chain(closed).take(take).collect())
     }
 
-    /// Returns what a query finds in the memory, at most so much of each. If nothing has all of its words, the entries
-    /// that have the most of them. Entries that no longer hold are left out unless `with_past`.
+    /// Returns what a query finds in the memory, at most so many entries and so many closed issues. If nothing has all
+    /// of its words, the entries that have the most of them. Entries that no longer hold are left out unless
+    /// `with_past`.
     pub async fn recalled(
         &self,
         query: &ParsedQuery,
-        take: usize,
+        [take, take_closed]: [usize; 2],
         with_past: bool,
     ) -> Result<Recalled, StoreError> {
         let holds = if with_past { Condition::default() } else { in_force(self.now()) };
         let found = self.list_issues(query.narrow(Self::entries(take)).with(holds)).await?;
-        let closed = Query { statuses: Some(Status::Closed).into(), ..Self::entries(take) };
+        let closed = Query { statuses: Some(Status::Closed).into(), ..Self::entries(take_closed) };
         let closed = self.list_issues(query.narrow(closed)).await?.issues;
         let words: Vec<_> = query.terms().iter().map(|term| &*term.text).collect();
         let words = words.join(" ");

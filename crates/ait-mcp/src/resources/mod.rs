@@ -293,7 +293,7 @@ pub(super) async fn read(
             let query = if *resource == Resource::Decisions { "kind:decision" } else { "" };
             let tracker = &server.tracker;
             let query = ParsedQuery::exact(query, &server.options.queries, tracker.now());
-            let found = tracker.recalled(&query.unwrap_or_default(), MAX_FOUND, false).await?;
+            let found = tracker.recalled(&query.unwrap_or_default(), [MAX_FOUND, 0], false).await?;
             let rows = found.entries.iter().map(|entry| Lesson::of_entry(entry, MAX_ENTRY_CHARS));
             let rows: Vec<_> = rows.map(|lesson| lesson.to_string()).collect();
             let report = json!({ "count": found.total, "entries": rows });

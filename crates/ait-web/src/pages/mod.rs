@@ -323,7 +323,9 @@ pub(super) async fn memory(State(state): State<WebState>, RawQuery(query): RawQu
     let parsed = ParsedQuery::parse(&search, &state.project.queries, tracker.now());
     let mut recalled = Recalled::default();
     if let Ok(parsed) = &parsed {
-        recalled = tracker.recalled(parsed, MAX_ENTRIES, all.is_some()).await?;
+        // Without a search, what closed issues tell is not shown.
+        let take_closed = if search.is_empty() { 0 } else { MAX_ENTRIES };
+        recalled = tracker.recalled(parsed, [MAX_ENTRIES, take_closed], all.is_some()).await?;
     }
     let project = Arc::clone(&state.project);
     page_since(&state, Tab::Memory, probe, move |view, context| {
