@@ -9,7 +9,7 @@ use ait_domain::{Condition, Issue, Order, Query, StatusSet};
 /// How many issues are named at most.
 const MAX_NAMED: usize = 2;
 /// How many issues with words of a title are compared with it.
-const MAX_COMPARED: usize = 8;
+const MAX_COMPARED: usize = 20;
 /// How many words of a title are looked for.
 const MAX_WORDS: usize = 12;
 

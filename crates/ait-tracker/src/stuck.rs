@@ -19,6 +19,8 @@ use ait_system::span::humanize_duration;
 /// How many claims are looked at, and from how many issues one learns how long claims take.
 const MAX_CLAIMS: usize = 100;
 const LEARNED_FROM: usize = 200;
+/// How many issues are read at once for the last entries of their agents.
+const READ_AT_ONCE: usize = 200;
 
 /// How often pages look for them.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -41,6 +43,10 @@ pub struct StuckClaim {
 }
 
 impl StuckClaim {
+    fn is_stuck(&self) -> bool {
+        self.silent_ms > self.median_ms.saturating_mul(STUCK_AFTER_MEDIANS).max(STUCK_AFTER_MS)
+    }
+
     /// Says why it is stuck.
     pub fn why(&self) -> String {
         let holder = self.issue.holder().map(|holder| holder.agent).unwrap_or_default();
@@ -84,31 +90,24 @@ impl Tracker {
             return Ok(Vec::new());
         }
         let medians = self.median_claims().await?;
-        let mut long = Vec::new();
-        for (issue, silent_ms) in silent {
+        let claim = |(issue, silent_ms): (Arc<Issue>, u64)| {
             let class = (issue.classification, issue.status == Status::InReview);
-            let Some(median_ms) = medians.get(&class).copied() else { continue };
-            if silent_ms > median_ms.saturating_mul(STUCK_AFTER_MEDIANS) {
-                long.push(StuckClaim { issue, silent_ms, median_ms });
+            let median_ms = *medians.get(&class)?;
+            Some(StuckClaim { issue, silent_ms, median_ms }).filter(StuckClaim::is_stuck)
+        };
+        let mut stuck: Vec<_> = silent.into_iter().filter_map(claim).collect();
+        let holder = |claim: &StuckClaim| Some(claim.issue.holder()?.agent.to_owned());
+        let elsewhere = self.last_entries(stuck.iter().filter_map(holder).collect()).await?;
+        for claim in &mut stuck {
+            let mut sign = holder(claim).and_then(|agent| elsewhere.get(&agent).copied());
+            if let Some(life_signs) = &self.life_signs {
+                sign = sign.max(life_signs(Arc::clone(&claim.issue)).await);
             }
-        }
-        let holders = long.iter().filter_map(|claim| Some(claim.issue.holder()?.agent.to_owned()));
-        let elsewhere = self.last_entries(holders.collect()).await?;
-        let mut stuck = Vec::new();
-        for mut claim in long {
-            let Some(agent) = claim.issue.holder().map(|holder| holder.agent) else { continue };
-            let in_worktree = match &self.life_signs {
-                Some(life_signs) => life_signs(Arc::clone(&claim.issue)).await,
-                None => None,
-            };
-            if let Some(sign) = elsewhere.get(agent).copied().max(in_worktree) {
+            if let Some(sign) = sign {
                 claim.silent_ms = claim.silent_ms.min(now.millis_since(sign));
             }
-            let limit = claim.median_ms.saturating_mul(STUCK_AFTER_MEDIANS);
-            if claim.silent_ms > limit.max(STUCK_AFTER_MS) {
-                stuck.push(claim);
-            }
         }
+        stuck.retain(StuckClaim::is_stuck);
         stuck.sort_by_key(|claim| std::cmp::Reverse(claim.silent_ms));
         Ok(stuck)
     }
@@ -124,7 +123,7 @@ impl Tracker {
             let query = Query {
                 condition: Condition::Any(of_agents),
                 order: Order::LatestActivity,
-                take: LEARNED_FROM,
+                take: READ_AT_ONCE,
                 ..Query::default()
             };
             let before = agents.len();

@@ -273,13 +273,12 @@ fn best_matches(connection: &Connection, query: &Query, most: usize) -> Result<V
     let count = selection.count(texts);
     let at_least = selection.number(at_least);
     let limit = selection.number(most);
-    // Materialized, so that no text is searched twice.
     let statement = format!(
-        "WITH counted AS MATERIALIZED (SELECT i.key, i.modified, i.position, {count} AS relevance FROM ({}) c \
-         CROSS JOIN issues i ON i.key = c.key CROSS JOIN search f ON f.key = i.key WHERE {others}) \
-         SELECT key FROM counted WHERE relevance >= {at_least} ORDER BY {} LIMIT {limit}",
+        "SELECT i.key, {count} AS relevance FROM ({}) c CROSS JOIN issues i ON i.key = c.key \
+         CROSS JOIN search f ON f.key = i.key \
+         WHERE {others} AND relevance >= {at_least} ORDER BY {} LIMIT {limit}",
         candidates.join(" UNION "),
-        order(query, "")
+        order(query, "i.")
     );
     keys(connection, &statement.replace("{s}", "main"), &selection)
 }

@@ -352,8 +352,7 @@ impl Attention {
         let Sources { view, gone, stuck, .. } = *sources;
         let claims = stuck.iter().filter_map(|claim| {
             let summary: &IssueSummary = view.summary(claim.issue.id)?;
-            let is_same = summary.holder()?.since == claim.issue.holder()?.since;
-            (is_same && !gone.is_gone(summary.id)).then_some((claim, summary))
+            (view.has_claim(claim) && !gone.is_gone(summary.id)).then_some((claim, summary))
         });
         let claims: Vec<_> = claims.collect();
         let of = |(_, summary): &(_, &IssueSummary)| Some((summary.id, Some(summary.modified_at)));

@@ -132,7 +132,8 @@ impl Signs {
             take,
             now,
         });
-        let stuck = self.stuck.iter().map(|claim| claim.issue.id).collect();
+        let stuck = self.stuck.iter().filter(|claim| view.has_claim(claim));
+        let stuck = stuck.map(|claim| claim.issue.id).collect();
         let kinds = Arc::clone(&self.kinds);
         let has_example = self.has_example;
         let medians = Arc::clone(&self.medians);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::sections::ask_for_sections;
 use crate::read_model::finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
-use crate::read_model::{ReadModel, ReadView};
+use crate::read_model::{IssueSummary, ReadModel, ReadView};
 use crate::stuck::StuckClaim;
 use crate::{StoreError, Tracker};
 use ait_domain::lessons::{files, told_subjects, wanted_subjects};
@@ -38,17 +38,21 @@ impl ReadModel {
         let stuck = tracker.recently_stuck().await?;
         if !stuck.is_empty() {
             let found = |claim: &StuckClaim| (vec![Arc::clone(&claim.issue)], claim.why());
-            // Those that changed since are no longer silent.
-            let is_current = |view: &ReadView<'_>, claim: &&StuckClaim| {
-                let now = view.summary(claim.issue.id);
-                now.is_some_and(|now| now.modified_at == claim.issue.modified_at)
-            };
             let found = self.read(move |view| {
-                stuck.iter().filter(|claim| is_current(view, claim)).map(found).collect()
+                stuck.iter().filter(|claim| view.has_claim(claim)).map(found).collect()
             });
             Arc::make_mut(&mut findings).add(FindingKind::Stuck, found.await?);
         }
         Ok(findings)
+    }
+}
+
+impl ReadView<'_> {
+    /// Returns true if a claim that was stuck lately still lasts.
+    pub fn has_claim(&self, stuck: &StuckClaim) -> bool {
+        let now = self.summary(stuck.issue.id).and_then(IssueSummary::holder);
+        let then = stuck.issue.holder();
+        then.is_some_and(|then| now.is_some_and(|now| now.since == then.since))
     }
 }
 
